@@ -1,5 +1,6 @@
-"""Figures: a Vega-Lite spec with its words and its table, and how panels are laid out beside and below each other."""
+"""Figures: a Vega-Lite spec with its words and its table; and the layout of panels beside and below each other."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -13,16 +14,16 @@ from analysis.charts.theme import COLUMN_PX, CONFIG, HEADING, LIGHT, NARROW, PAP
 Spec = dict[str, Any]
 Part = TypeVar("Part")
 SCHEMA = alt.SCHEMA_URL
-# Each scale, axis and mark would be validated when it is made, which takes longer than drawing: the tests do, of whole
-# figures. Channels are written as `alt.X2("high:Q")`, since a string takes a hundred times as long.
+# Validating each scale, axis and mark takes longer than drawing; the tests validate whole figures. Channels are written
+# as `alt.X2("high:Q")`, since a string takes a hundred times as long.
 disable_debug_mode()
-# All panels filter one dataset. Altair's own concatenation copies nested parts again and again, which takes seconds for
-# a figure of this size; so Altair makes the panels, and this module puts them together.
+# All panels filter one dataset. Altair makes the panels, and this module puts them together: Altair's concatenation
+# copies nested parts repeatedly, which takes seconds.
 DATASET = "rows"
 
 
 def panel(layers: Sequence[Spec], width: int, height: int, title: str = "", **where: Any) -> Spec:
-    """A panel of layers on top of one another. `where` keeps rows whose field equals the value or is in the list."""
+    """A panel of layers on top of one another, for rows whose fields equal, or are among, the values of `where`."""
     filters = [{"filter": {"field": field, **match(value)}} for field, value in where.items()]
     return {
         "width": width,
@@ -88,7 +89,7 @@ def split(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
 
 
 def split_evenly(names: Sequence[Part], most: int) -> list[Sequence[Part]]:
-    """Split into as few parts as possible, each of at most `most` and of about equal length."""
+    """Split into as few parts as possible, of at most `most` and about equally many names."""
     parts = -(-len(names) // most)
     return split(names, -(-len(names) // parts)) if parts else []
 
@@ -98,7 +99,7 @@ Report = Mapping[str, Any]
 
 
 def prompt_name(slug: str) -> str:
-    """Turn `weekend-trips` into Weekend trips, its name in figures, tables, filters and sentences."""
+    """Turn `weekend-trips` into Weekend trips, for figures, tables, filters and sentences."""
     words = slug.replace("-", " ").strip()
     return words[:1].upper() + words[1:]
 
@@ -108,7 +109,7 @@ Columns = Sequence[Column]
 
 @dataclass(frozen=True)
 class Options:
-    """How to draw a figure. `measure` and `prompt` select one for figures that show one of several."""
+    """How to draw a figure. `measure` and `prompt`: for figures that show one of several."""
 
     narrow: bool = False
     rarefied: bool = False
@@ -135,7 +136,7 @@ def for_column(options: Options, column: int) -> Options:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, ready to render. `table` has a row for each mark, drawn or not; `columns` describes its columns."""
+    """A figure, ready to render. `table` has a row for each mark, drawn or not; `columns` describe it."""
 
     name: str
     title: str
@@ -146,7 +147,7 @@ class Figure:
     table: list[Row]
     columns: list[Column]
     width: int  # px of the column it is drawn for
-    mark: str = ""  # a warning about its data in the drawing itself, which stays there if passed on
+    mark: str = ""  # a warning about its data within the drawing, so that copies keep it
 
     @property
     def is_empty(self) -> bool:
@@ -196,9 +197,5 @@ def empty_figure(
 
 def wrap(sentence: str, width: int) -> list[str]:
     """Break a sentence between words into lines of at most `width` characters; a longer word stays whole."""
-    lines = [""]
-    for word in sentence.split():
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+    words = " ".join(sentence.split())  # also at thin and unbreakable spaces
+    return textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False) or [""]

@@ -19,9 +19,9 @@ Channel = Callable[[str], Any]  # the position of a field, as alt.X or alt.Y
 
 @dataclass(frozen=True)
 class Strips:
-    """The named rows of a panel, `step` px apart, of which the share `padding` stays free.
+    """The named rows of a panel, `step` px apart, the share `padding` of that free.
 
-    `lined` draws a line between rows, for rows of several marks.
+    `lined`: with lines between rows, for rows of several marks.
     """
 
     names: tuple[str, ...]
@@ -35,7 +35,7 @@ class Strips:
 
     @property
     def above(self) -> int:
-        """px by which to raise a title, to align it with that of a panel with names."""
+        """px by which to raise a title, to align it with that of a panel with lined names."""
         return self.OVERHANG * (self.lined and not self.named)
 
     @property
@@ -94,7 +94,7 @@ def beside_each_other(series: Series) -> alt.Scale:
 
 
 def make_legend(series: Series, options: Options, indent: int = AXIS) -> alt.Legend:
-    """A legend on top, with as many columns as its longest name lets fit to the right of the axis."""
+    """A legend on top, with as many columns of its longest name as fit to the right of the axis."""
     size = 11 if options.column else 12 if options.narrow else 13
     longest = max((text_width(name, size) for name in series.names), default=0) + 34
     columns = max(1, min(len(series.names), int((options.width - indent) / longest)))
@@ -134,10 +134,10 @@ def words_on_grid(base: alt.Chart, size: int, colour: str = LIGHT["ink"], **how:
     return [rim, base.mark_text(fontSize=size, fill=colour, **how)]
 
 
-# --- a key above a figure, for what Vega's own legends cannot show: hatching, lines, bands ---
+# --- a key above a figure, for signs that Vega's legends lack: hatching, lines, bands ---
 
-# Vega has no patterns, so the lines of a hatching, cut off at a bar's edges, are drawn as the shape of a point mark.
-# It scales shapes by half the root of their size, so a mark of size 4 has its shape in px.
+# Vega has no patterns, so hatching is drawn as the shape of a point mark: lines cut off at a bar's edges. Vega scales
+# shapes by half the root of their size, so that a mark of size 4 has its shape in px.
 SPACING = 6.0  # px between lines
 PIXELS = 4
 Line = tuple[float, float, float, float]
@@ -183,7 +183,7 @@ ON_SCREEN, ON_PAPER = Sizes(22, 22, 12, 12, 18), Sizes(16, 16, 10, 11, 12)
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """A sign and its meaning. A hatching may cover any colour and has none of its own."""
+    """A sign and its meaning. Hatching may cover any colour."""
 
     text: str
     colour: str = LIGHT["unknown"]
@@ -254,7 +254,7 @@ FOR_QUARTERS = 160  # least px of an axis with five numbers
 
 
 def bars_for(sources: tuple[str, ...], models: Sequence[str], options: Options) -> tuple[Strips, int]:
-    """The bars and how many models are side by side: at most 3; if narrow 1, on paper 2. Paper names sources once."""
+    """The bars, and the number of models side by side: at most 3; if narrow 1, on paper 2. Paper names sources once."""
     if not options.column:
         across, room = 1 if options.narrow else min(len(models), 3), room_for(sources)
         return Strips(sources, (options.width - 12 - (across - 1) * GAP) // across - room - COUNTS, room), across
@@ -268,11 +268,11 @@ def count_room(options: Options) -> int:
     return BARE_COUNTS if options.column and options.narrow else COUNTS
 
 
-# What is drawn of a bar ------------------------------------------------------------------------------------
+# Parts of a bar --------------------------------------------------------------------------------------------
 
 
 def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
-    """All parts drawn for one bar, each with its `kind`."""
+    """All parts of one bar, each with its `kind`."""
     source, n = shown_source(row["source"]), sum(row["counts"].values())
     where = {"prompt": options.name(row["prompt"]), "model": shown_model(row["model"], options), "source": source}
     is_bare = count_room(options) == BARE_COUNTS
@@ -285,7 +285,7 @@ def parts_of(row: Row, bars: Strips, options: Options) -> list[Row]:
 
 
 def stacked(row: Row) -> Iterator[tuple[str, float, float]]:
-    """Yield each letter given with its start and end: the correct one first, to be read off the axis, unknown last."""
+    """Yield each letter given with its start and end: the correct one first, at the axis's 0, unknown last."""
     n, counts, start = sum(row["counts"].values()), row["counts"], 0.0
     for letter in sorted(counts, key=lambda letter: (letter == UNKNOWN, letter != row.get("correct"), letter)):
         if counts[letter]:
@@ -316,7 +316,7 @@ def fitting(letter: str, share: float, width: int) -> str:
     return words if room > text_width(words, 11) + 8 else name if room > 13 else ""
 
 
-# How -------------------------------------------------------------------------------------------------------
+# Columns of bars -------------------------------------------------------------------------------------------
 
 
 def draw_column(rows: Sequence[Row], model: str, bars: Strips, letters: Sequence[str], options: Options) -> Spec:

@@ -27,14 +27,14 @@ from analysis.charts.marks import AXIS, Channel, Strips, along, beside_each_othe
 from analysis.charts.theme import LIGHT, Series, text_width
 
 GAP = 22  # px between columns
-FINEST, FINEST_NARROW = 5.2, 6.4  # least px per dodged mark; more on a phone, where nothing shows numbers on hover
+FINEST, FINEST_NARROW = 5.2, 6.4  # least px per dodged mark; more on a phone, which has no hover
 MOST_COLUMNS = 3
-WIDEST, LEAST = 38, 220  # most px per mark and least px per panel: a few marks do not fill a page
+WIDEST, LEAST = 38, 220  # most px per mark and least px per panel, so that few marks do not fill a page
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What a row of panels shows, and the range of its axis; a `top` of 1 is not rounded up."""
+    """The measure of a row of panels, and the range of its axis; a `top` of 1 is not rounded up."""
 
     name: str
     title: str
@@ -47,7 +47,7 @@ class Panel:
 
 
 def with_axes(panels: Sequence[Panel], points: Sequence[Row]) -> tuple[Panel, ...]:
-    """Extend each panel's axis to the highest value or interval end of all columns, unless it is bounded by 1."""
+    """Extend each panel's axis to the highest value or interval end of all columns, unless bounded by 1."""
     return tuple(panel if panel.bounded else replace(panel, top=_highest(points, panel.name)) for panel in panels)
 
 
@@ -83,13 +83,13 @@ def grid_of(
     height: int = 118,
     with_chance: bool = False,
 ) -> Grid:
-    """A grid of all models and prompts of the points, in their order, unless `prompts` are given."""
+    """A grid of the points' models and prompts, in their order, or of these `prompts`."""
     models, there = (tuple(dict.fromkeys(point[name] for point in points)) for name in ("model", "prompt"))
     return Grid(tuple(measures), models, tuple(prompts or there), series, options, with_chance, height)
 
 
 def draw_grid(grid: Grid) -> Spec:
-    """Draw rows with panel (a measure's name), model, prompt, series, value, low, high, text and, if any, `chance`."""
+    """Draw rows of panel (a measure's name), model, prompt, series, value, low, high, text and, optionally, chance."""
     across = count_columns(grid)
     width = panel_width(across, grid.options)
     finest = FINEST_NARROW if grid.options.narrow else FINEST
@@ -130,7 +130,7 @@ def draw_column(
 
 
 def layers(grid: Grid, measure: Panel, prompts: Sequence[str], width: int, labelled: bool) -> list[alt.Chart]:
-    """Layers from the bottom: a rule at 0 if values go below it, ticks of chance if there are any, intervals, dots."""
+    """Layers from the bottom: a rule at 0 if values are negative, ticks of chance if there are any, intervals, dots."""
     axis = prompt_axis(prompts, width, labelled)
     base = alt.Chart().encode(
         x=alt.X("prompt:N", axis=axis, scale=alt.Scale(domain=list(prompts), paddingInner=0.16, paddingOuter=0.08)),
@@ -170,14 +170,14 @@ def prompt_axis(prompts: Sequence[str], width: int, labelled: bool) -> alt.Axis:
 
 # --- in a journal's column
 
-# px. 110 mm of any column are at least 430. A panel beside names has a least width; all letters have one size.
+# px: 110 mm of any column are at least 430. NARROWEST: of a panel beside names; LETTERS: the only font size.
 HIGH, NARROWEST, BROADEST, CLOSE, LETTERS = 410, 56, 250, 12, 11
 LINE = 14  # of words
 LEAST_STEP, MOST_STEP = 11, 26
 
 
 def draw_grids(grids: Sequence[Grid]) -> Spec:
-    """Stack grids: on a screen each on its own, in a journal column all together as tall as a page allows."""
+    """Stack grids: on a screen independently, in a journal column as tall together as a page allows."""
     if not grids[0].options.column:
         drawn = [draw_grid(grid) for grid in grids]
         return drawn[0] if len(drawn) == 1 else below(drawn, 20)
@@ -190,7 +190,7 @@ def draw_grids(grids: Sequence[Grid]) -> Spec:
 
 @dataclass(frozen=True)
 class Layout:
-    """The models side by side in each row of blocks, and the measures in each row of a block."""
+    """The models in each row of blocks, and the measures in each row of a block."""
 
     grid: Grid
     room: int  # px for the names of prompts
@@ -265,14 +265,14 @@ def draw_group(layout: Layout, model: str, step: int, named: bool, labelled: boo
 
 
 def title_lines(layout: Layout, measure: Panel) -> list[str]:
-    """A measure's wrapped title: as wide as all panels if it is the only measure, else as its own panel."""
+    """A measure's wrapped title: as wide as all panels if it is the only one, else as its own panel."""
     width = layout.grid.options.width - layout.room if layout.is_single else layout.width
     text = measure.title if layout.is_single else measure.short or measure.title
     return wrap(text, max(8, int(width / text_width("n", LETTERS))))
 
 
 def row_layers(grid: Grid, measure: Panel, strips: Strips, labelled: bool) -> list[alt.Chart]:
-    """Layers from the bottom: a rule at 0 if values go below it, ticks of chance if there are any, intervals, dots."""
+    """The layers of `layers`, along x in a journal column."""
     base = strips.rows_of("prompt", grid.series)
     axis = alt.Axis(
         title=None, tickCount=3 if strips.width > 90 else 2, format=measure.format, labels=labelled, ticks=False,

@@ -50,7 +50,7 @@ def references_of(row: Row) -> list[Row]:
 
 
 def axis_domain(rows: Sequence[Row]) -> Span:
-    """The range of all that is drawn, with a margin; accuracies are read by position, so it need not begin at 0."""
+    """The range of all values drawn, with a margin; positions encode accuracies, so it need not begin at 0."""
     values = [number(row[end]) for row in rows for end in ("min", "max")]
     values += [bound for row in rows for bound in (span(row.get("noise_floor")) or ())]
     values += [line["accuracy"] for row in rows for line in references_of(row)] + [bound_of(row) for row in rows]
@@ -61,9 +61,9 @@ def axis_domain(rows: Sequence[Row]) -> Span:
 
 
 def place_labels(lines: Sequence[tuple[str, float]], domain: Span, width: int) -> tuple[list[Row], int]:
-    """Place names left of their lines, each in the lowest row free of other names and lines; also return the height.
+    """Place names left of their lines, each in the lowest row free of names and lines; also return the height.
 
-    `lines` ascend, so that a line coming down from a higher row only meets names placed later.
+    `lines` must ascend, so that a line down from a higher row only meets names placed later.
     """
     placed: list[tuple[float, int]] = []  # x of each line, and the row of its name
     found: list[Row] = []
@@ -87,7 +87,7 @@ def label_layers() -> list[alt.Chart]:
 
 
 def parts_of(name: str, row: Row, options: Options) -> list[Row]:
-    """All parts drawn for one row, each with its `kind`."""
+    """All parts of one row, each with its `kind`."""
     where = {"row": name, "model": shown_model(row["model"], options), "series": shown_source(row["source"])}
     low, high = float(row["min"]), float(row["max"])
     parts: list[Row] = [{"kind": "range", "low": low, "high": high, "text": told(name, row)}]

@@ -13,7 +13,7 @@ from analysis.charts.theme import FONT, LIGHT, PALETTES, TOKENS, recolour
 SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", SVG)
 
-# What a drawing consists of; all other elements are dropped with their contents.
+# The elements of a drawing; others are dropped with their contents.
 ELEMENTS = {"svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc", "defs", "clipPath"}
 ATTRIBUTES = {
     "viewBox", "width", "height", "transform", "d", "x", "y", "x1", "x2", "y1", "y2", "dx", "dy", "cx", "cy", "r", "rx",
@@ -30,9 +30,9 @@ def clean_svg(
 ) -> str:
     """Turn a drawing into an image with a name and a description, whose marks show their numbers on hover.
 
-    Colours of the light scheme also get a class, `fill-field` or `stroke-ink`, by which sources.css applies the page's
-    scheme. Ids begin with a hash of the drawing, so that two figures on a page share none. A drawing narrower than
-    `least_width` is padded on the right, so that letters have one size in all figures of a column.
+    Colours of the light scheme also get a class, such as `fill-field` or `stroke-ink`, for sources.css to apply the
+    page's scheme. Ids begin with a hash of the drawing, so that figures on a page share none. A drawing narrower than
+    `least_width` is padded on the right, so that figures in a column have one font size.
     """
     root = ET.fromstring(drawn)
     name = f"figure-{sha256(drawn.encode()).hexdigest()[:10]}"
@@ -79,7 +79,7 @@ def local_name(element: ET.Element) -> str:
 
 
 def keep_children(element: ET.Element) -> None:
-    """Drop children that are not part of a drawing or not visible."""
+    """Keep only visible children among ELEMENTS."""
     for child in list(element):
         if local_name(child) not in ELEMENTS or is_unseen(child):
             element.remove(child)
@@ -88,12 +88,8 @@ def keep_children(element: ET.Element) -> None:
 def is_unseen(element: ET.Element) -> bool:
     if element.get("display") == "none":
         return True
-    painted = element.get("fill") or element.get("stroke")
-    return (
-        local_name(element) == "path"
-        and (not element.get("d") or element.get("class") == "background")
-        and (not painted or not element.get("d"))
-    )
+    is_unpainted = element.get("class") == "background" and not (element.get("fill") or element.get("stroke"))
+    return local_name(element) == "path" and (is_unpainted or not element.get("d"))
 
 
 def clean_element(element: ET.Element, name: str) -> None:
@@ -110,7 +106,7 @@ def clean_element(element: ET.Element, name: str) -> None:
 
 
 def is_mark(element: ET.Element) -> bool:
-    """Whether it is a mark. Axes, legends and titles have labels too, but these only repeat what is visible."""
+    """Whether it is a mark. Axes, legends and titles have labels too, which only repeat visible text."""
     kind = element.get("aria-roledescription", "")
     return element.get("role") == "graphics-symbol" and kind not in ("axis", "legend", "title", "subtitle")
 
@@ -153,20 +149,19 @@ def for_print(svg: str, width: float, unit: str = "mm") -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-# The first call in a process starts the renderer, which takes half a second; callers that show many keep results.
+# The first call in a process starts the renderer, in half a second; pages cache its results.
 KINDS: dict[str, Callable[[str], bytes]] = {
     "svg": lambda svg: svg.encode(),
     "png": lambda svg: vl_convert.svg_to_png(svg, scale=2),
-    "pdf": lambda svg: vl_convert.svg_to_pdf(svg),
+    "pdf": vl_convert.svg_to_pdf,
 }
 
 
 def render(figure: Figure, kind: str, scheme: str = "light", column: int = 0) -> bytes:
     """Render the figure as svg, png or pdf, in the light, dark or print scheme. ValueError for any other.
 
-    `column`: the width in mm of the journal column it was drawn for; a PNG then has 300 dots an inch.
-
-    An SVG in the light scheme follows the page's scheme if sources.css is loaded, so pages need no other.
+    `column`: the mm of the journal column that it was drawn for; a PNG then has 300 dots an inch. An SVG in the light
+    scheme follows the page's scheme if sources.css is loaded.
     """
     if kind not in KINDS or scheme not in PALETTES:
         known = f"{', '.join(KINDS)} in {', '.join(PALETTES)}"

@@ -1,4 +1,4 @@
-"""Reads the rows of a report and puts them into words: numbers, intervals, names, order, and captions."""
+"""Reads rows of a report for figures: names, order, settings, marks, tables and captions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ DECLARED = {setting.name: setting for setting in IN_ROWS}
 
 
 def rows_of(report: Report, part: str) -> list[Row]:
-    """A part's rows, each with whether it rests on simulated data if the report says which data are."""
+    """A part's rows, marked as simulated or not if the report says which data are."""
     rows = list(report.get(part) or [])
     if not report.get("simulated"):
         return rows
@@ -50,7 +50,7 @@ def grouped(rows: Iterable[Row], name: str) -> dict[str, list[Row]]:
 
 
 def all_sources(report: Report) -> list[str]:
-    """All sources that any part names, so that each looks the same in all figures of a report."""
+    """All sources that any part names, so that figures of a report agree on their looks."""
     parts = [part for part in report.values() if isinstance(part, list)]
     found = {str(row["source"]) for part in parts for row in part if isinstance(row, dict) and row.get("source")}
     return [name for name in SOURCES if name in found] + sorted(found - set(SOURCES))
@@ -62,9 +62,9 @@ def series_in(report: Report, marks: Iterable[Row]) -> Series:
 
 
 def line_up(report: Report, rows: list[Row]) -> list[Row]:
-    """Repeat each field row under every model that its chatbot is compared with; rows without any stay as they are.
+    """Repeat each field row under every model that its chatbot is compared with; without any, keep it.
 
-    The report gives the chatbot as the field's model, `all` for models that belong to none.
+    A field row's model is its chatbot, or `all`, for models without a chatbot.
     """
     models = {group["chatbot"] or "all": group["models"] for group in report.get("groups") or []}
     return [
@@ -75,13 +75,13 @@ def line_up(report: Report, rows: list[Row]) -> list[Row]:
 
 
 def by_group(report: Report, rows: Sequence[Row]) -> list[Row]:
-    """Sort rows by model, in the order of their chatbots; models of none come last."""
+    """Sort rows by model, in the order of their chatbots, models without one last."""
     order = [model for group in report.get("groups") or [] for model in group["models"]]
     return sorted(rows, key=lambda row: order.index(row["model"]) if row["model"] in order else len(order))
 
 
 def prompts_in_order(report: Report, rows: Iterable[Row]) -> list[str]:
-    """The rows' prompts in the order of the study file; those it does not have come last."""
+    """The rows' prompts in the order of the study file, unknown ones last."""
     found = in_order(row["prompt"] for row in rows)
     listed = [str(prompt["slug"]) for prompt in report.get("prompts") or []]
     return sorted(found, key=lambda prompt: listed.index(prompt) if prompt in listed else len(listed))
@@ -98,7 +98,7 @@ def sorted_by_prompt(report: Report, rows: Sequence[Row]) -> list[Row]:
 
 
 def setting_words(row: Row, names: Sequence[str] = SETTINGS) -> list[str]:
-    """The settings that a row has, in a few words each; of an imported one also that its temperature is unknown."""
+    """The row's settings in words; for an imported one also that its temperature is unknown."""
     given = [(name, row.get(name)) for name in names]
     unknown = ["temperature unknown"] * ("temperature" in names and row.get("temperature") is None)
     return unknown * bool(row.get("imported")) + [
@@ -119,7 +119,7 @@ def say_setting(name: str, value: Any) -> str:
     return setting.words.format(printable(value))
 
 
-# How much precedes a prompt, if that is said apart from a source's name.
+# The settings for how much precedes a prompt, which some figures show apart from a source's name.
 AMOUNT = tuple(setting.name for setting in AMOUNTS)
 AMOUNT_COLUMNS = [Column(setting.name, setting.heading, unit=f"{setting.unit}s") for setting in AMOUNTS]
 
@@ -201,7 +201,7 @@ def ends_in(unit: str = "", ci: str = "ci", name: str = "") -> list[Column]:
 
 
 def drawn_row(row: Row, columns: Columns) -> Row:
-    """The row's values in these columns, undefined numbers as None, and `simulated` if it has that."""
+    """The row's values in these columns, NaN as None, and `simulated` if it has that."""
     values = {column.name: column.of(row) for column in columns}
     known = {name: number(value) if isinstance(value, float) else value for name, value in values.items()}
     return known | ({"simulated": bool(row["simulated"])} if "simulated" in row else {})
@@ -214,11 +214,11 @@ def told_ends(ends: Any, write: Callable[[float], str] = decimal) -> str:
 
 
 def from_to(values: Sequence[float], write: Callable[[float], str] = decimal) -> str:
-    """The range from lowest to highest; a single number if both are written the same."""
+    """Write the range from lowest to highest; one number if both are written the same."""
     return " to ".join(dict.fromkeys(map(write, (min(values), max(values)))))
 
 
-# --- marks in panels: a row of what is drawn for each, and what they say together
+# --- marks in panels, and their description
 
 
 def make_mark(value: Any, ends: Any, **where: Any) -> Row:
@@ -228,7 +228,7 @@ def make_mark(value: Any, ends: Any, **where: Any) -> Row:
 
 
 def reach(marks: Iterable[Row]) -> list[float]:
-    """All values and interval ends that are drawn."""
+    """All values and interval ends of the marks."""
     return [end for mark in marks for end in (mark["value"], mark["low"], mark["high"]) if end is not None]
 
 
@@ -241,7 +241,7 @@ def mark_at(
 
 
 def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], str] = decimal) -> str:
-    """Say what range each series of each model covers over prompts."""
+    """Describe the range of each series of each model over prompts."""
     found = []
     for model, here in grouped(marks, "model").items():
         by_series = grouped(here, "series").items()
@@ -254,10 +254,10 @@ def describe_marks(marks: Sequence[Row], measure: str, write: Callable[[float], 
 
 
 class Caption(str):
-    """The words below a figure in a document; `own` is the part that only this figure has, which pages show."""
+    """The words below a figure in a document; `own`: the part of this figure alone, which pages show."""
 
     own: str
-    simulated: bool  # whether it says that some of the report is
+    simulated: bool  # whether some of the report is
 
 
 def write_caption(
@@ -268,9 +268,9 @@ def write_caption(
     rows: Iterable[Row] = (),
     sizes: bool = True,
 ) -> Caption:
-    """Write the figure's own sentences, then shared ones. `definitions` are names in the report or whole sentences.
+    """Write the figure's own sentences, then shared ones. `definitions`: names in the report, or whole sentences.
 
-    `rows` are the rows drawn; `sizes` adds how long their histories are, for figures that do not show it.
+    `rows`: the rows drawn; `sizes`: whether to add their history sizes, for figures without these.
     """
     left_out = f"{plural(missing, 'value')} could not be computed and {'is' if missing == 1 else 'are'} left out."
     own = [*sentences, history_words(report, rows) if sizes else "", left_out if missing else ""]
@@ -283,7 +283,7 @@ def write_caption(
 
 
 def history_words(report: Report, rows: Iterable[Row]) -> str:
-    """Say how much precedes a prompt in these rows, by their own settings or else their source's."""
+    """Write how much precedes a prompt in these rows, by their own settings or else their source's."""
     drawn = list(rows)
     there = {(row.get("source"), row.get("model")) for row in drawn if AMOUNT[0] not in row}
     main = [row for row in report.get("sources") or [] if row.get("main") and (row["source"], row["model"]) in there]
@@ -326,7 +326,7 @@ def simulated_words(report: Report) -> str:
 
 
 def made_up(simulated: Row) -> str:
-    """How many people and completions are simulated, and of which models; runs of these if nothing has come of them."""
+    """Write how many people and completions are simulated, and the models; "runs" of these before any completion."""
     people, calls, models = (simulated[name] for name in ("people", "completions", "models"))
     of_people = f"{people:,} of {plural(simulated['people_in_all'], 'person', 'people')}" if people else ""
     what = plural(calls, "completion") if calls else "" if people else "runs"

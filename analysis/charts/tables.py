@@ -1,6 +1,6 @@
-"""Tables of numbers: cells, and columns that declare what they hold, how to write it, and its interval.
+"""Tables of numbers: cells, and columns that declare their value, its format and its interval.
 
-Pages, terminal, HTML, PDF and figure files render the same table, each in its own type.
+Pages, terminal, HTML, PDF and figure files render the same table.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ Ends = Sequence[float] | None
 Made = Callable[[Row], Any]
 NOTHING = "–"
 TO = " to "
-LONG = 24  # rows, beyond which a table gets a window of its own
+LONG = 24  # rows, beyond which a table scrolls by itself
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How to write a value. `kind` is number, count, p, dollars, ends or words, or a name: prompt, source, …"""
+    """How to write a value. `kind`: number, count, p, dollars, ends or words, or a name: prompt, source, …"""
 
     kind: str = "number"
     digits: int = 2
@@ -64,7 +64,7 @@ CHANGE, POINTS = NumberFormat(sign=True), NumberFormat(digits=0, scale=100, sign
 
 
 def at(row: Any, path: str) -> Any:
-    """The value in a row under keys joined by dots; None if one of them is missing."""
+    """The value in a row at keys joined by dots; None if one is missing."""
     for key in path.split("."):
         row = row.get(key) if isinstance(row, Mapping) else None
     return row
@@ -74,8 +74,8 @@ def at(row: Any, path: str) -> Any:
 class Cell:
     """A value with its interval, the number of values behind it, and the reason if either is undefined.
 
-    Pages show `text` with `interval`, terminal and paper `line`; `words` is everything in one line. `href`, `chip` and
-    `soft` are a page's link and what it shows beside the value; `key` sorts.
+    Pages show `text` with `interval`, terminal and paper `line`; `words` is everything in one line. `href`: the link;
+    `chip` and `soft`: texts beside the value; `key`: to sort by.
     """
 
     value: Any = None
@@ -132,10 +132,10 @@ class Cell:
 class Column:
     """One number or word of a row, found at `name` (keys joined by dots) unless `value` reads it.
 
-    `ci` says where its interval is; why there is none is at `ci` + `_why`, unless `ci_why` reads it. `texts` gives what
-    to ask for, besides the row's prompt, source and model, to see the texts behind a page's number, or None. `short` is
-    the label if there is little room. `why` says where a row has the reason for an undefined value. `chip` and `soft`
-    go beside the value.
+    `ci`: where its interval is; the reason for none is at `ci` + `_why`, unless `ci_why` reads it. `why`: where the
+    reason for an undefined value is. `texts`: parameters of the address of the texts behind a page's number, besides
+    the row's prompt, source and model; or None. `short`: the label if there is little room. `chip` and `soft` go beside
+    the value.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Column:
     short: str = ""
     value: Made | None = None
     texts: Made | None = None
-    href: Callable[[Row], tuple[str, Any]] | None = None  # a page of another kind, as its name and number
+    run: Callable[[Row], int] | None = None  # the run to whose page it leads
     why: str | Callable[[Row], str] = ""
     chip: Callable[[Row], str] | None = None
     soft: Callable[[Row], str] | None = None
@@ -203,7 +203,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of cells. `definitions` are its numbers' names in the report; `note` and `reasons` go below it."""
+    """A table of cells. `definitions`: names of its numbers in the report; `note` and `reasons` go below it."""
 
     columns: Sequence[Column]
     rows: list[list[Cell]]
@@ -228,10 +228,7 @@ class Table:
 
     @property
     def headers(self) -> Iterator[dict[str, Any]]:
-        """Each label with the query that sorts by it: numbers in descending order, words in ascending order.
-
-        A second click reverses the order.
-        """
+        """Each label with the query that sorts by it: numbers descending, words ascending, a second click reversed."""
         for place, column in enumerate(self.columns):
             is_here, falling = place == self.order[0], self.order[1]
             sign = "-" * (not falling if is_here else column.is_number)
@@ -255,7 +252,7 @@ class Table:
         return [[cell.line for cell in row] for row in self.rows]
 
     def aligned(self) -> Iterator[str]:
-        """Yield aligned lines, numbers right and words left; a first cell is blank if it repeats the row above."""
+        """Yield aligned lines, numbers to the right; blank a first cell that repeats the row above."""
         lines = [[column.head for column in self.columns], *self.lines]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         previous = None

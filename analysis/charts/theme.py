@@ -7,14 +7,14 @@ from typing import Any
 
 from analysis.models.conditions import SOURCES
 
-# Liberation Sans comes with the renderer; Arial and Helvetica have its widths, so that labels fit in any browser.
+# Liberation Sans comes with the renderer; Arial and Helvetica have the same widths, so that labels fit in any browser.
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDE, NARROW = 940, 340  # px: a page's column at 1280, and a phone's
 # Journal columns in mm (one, one and a half, two) and the px drawn for each, so that the smallest letters, 11 px, come
 # out at 7 points or more.
 COLUMN_PX = {85: 335, 114: 455, 174: 715}
 
-# Specs use the light colours; each maps to one token, by which other schemes and style sheets find it.
+# Specs use the light colours; each maps to one token, which other schemes and style sheets use.
 SCHEMES = ("light", "dark", "print")
 COLOURS = {  # by scheme
     "paper": ("#ffffff", "#1c2024", "#ffffff"),
@@ -92,7 +92,7 @@ def make_series(looks: Mapping[str, tuple[str, str]]) -> Series:
 
 
 def look_of(place: int) -> tuple[str, str]:
-    """A colour token and a shape by place: of five and seven, so that pairs repeat after thirty-five."""
+    """A colour token and a shape by place; five and seven of them make thirty-five pairs."""
     return OTHER_COLOURS[place % len(OTHER_COLOURS)], OTHER_SHAPES[place % len(OTHER_SHAPES)]
 
 
@@ -110,12 +110,12 @@ def recolour(spec: Any, scheme: str) -> Any:
     return PALETTES[scheme][TOKENS[spec]] if isinstance(spec, str) and spec in TOKENS else spec
 
 
-# Characters that have no place in XML, but that a pasted answer may hold.
+# Characters that XML forbids but a pasted answer may have.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def printable(text: object) -> str:
-    """Turn anything into one line that any file of a figure can hold."""
+    """Turn anything into one line that is valid in any figure file."""
     return " ".join(UNPRINTABLE.sub("", str(text)).split())
 
 
@@ -151,7 +151,7 @@ CONFIG: dict[str, Any] = {
     "title": {"color": LIGHT["ink"], "fontSize": 13, "fontWeight": "bold", "anchor": "start"},
     "style": {HEADING: {"font": FONT, "fontSize": 14, "fontWeight": "bold", "fill": LIGHT["ink"]}},
 }
-# On paper, words below axes and beside rows are as small as those beside marks: 7.6 points.
+# On paper, words at axes and rows are as small as those beside marks: 7.6 points.
 PAPER = CONFIG | {
     "axis": CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 11},
     "style": {HEADING: CONFIG["style"][HEADING] | {"fontSize": 12}},

@@ -1,4 +1,4 @@
-"""A plan beside others: the one frozen at the launch beside today's, and what was assumed beside what came."""
+"""Plans compared: the one frozen at the launch with today's, and assumptions with the answers that came."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -30,6 +30,7 @@ from surveys.studies.wording import decimal, percent, plural
 Row = dict[str, Any]
 SHARE, SLOPE = "share", "slope"
 OF_LISTS = ("entropy_bits", "jsd_excess")
+NAMES = [scenario.name for scenario in SCENARIOS]
 
 
 # --- the frozen plan beside today's, if study, analysis or pilot have changed since
@@ -80,7 +81,7 @@ def compare(place: tuple[str, ...], frozen: Row | None, today: Row | None) -> Ro
 
 
 def head_of(beside: Row) -> str:
-    """The numbers of people and simulated studies behind each plan."""
+    """Write the numbers of people and simulated studies of each plan."""
     words = [
         f"{name}: {plural(plan['planned'], 'person', 'people')}, {plural(plan['replicates'], 'study', 'studies')}"
         for name, plan in zip(("Frozen", "today"), beside["simulated"], strict=False)
@@ -107,7 +108,7 @@ def points(share: float, sign: bool = False) -> str:
 
 
 def say_ends(say: Callable[..., str], value: float | None, ends: Interval | None) -> str:
-    """+2 (−6 to 10)"""
+    """Such as "+2 (−6 to 10)"."""
     if value is None:
         return "–"
     return say(value, sign=True) + (f" ({' to '.join(map(say, ends))})" if ends else "")
@@ -124,11 +125,11 @@ def lines_of_frozen(beside: Row) -> list[str]:
     return found
 
 
-# --- assumed beside came: the scenarios' assumptions, and what the pilot or, at its end, the study shows
+# --- assumed beside came: the scenarios' assumptions, and the pilot's answers or, at its end, the study's
 
 
 def find_came(study: Study) -> Row:
-    """The comparison with the whole study at its end, before that with its pilot; no rows below 20 people."""
+    """The comparison with the whole study at its end, before that with its pilot; no rows below FEWEST people."""
     standing = stand(study)
     is_pilot = not (standing.is_launched and standing.is_over)
     fingerprint = fingerprint_of(study, is_pilot, stamp_of(study))
@@ -162,13 +163,13 @@ def rows_of(data: Data, hypothesis: Hypothesis) -> Iterator[Row]:
 
 
 def shares_of_people(data: Data, sides: Sides, prompts: Sequence[str]) -> Iterator[Row]:
-    """Yield the share of all people on each narrowed side of the field: a chatbot, a cell, memory off."""
+    """Yield the share of all people on each narrowed side of the field, such as a chatbot, or memory off."""
     for side in sides.there:
         share = share_of(data.definition, side.side.text)
         if share is not None and 0 < share < 1:
             rows = np.concatenate([side.rows(prompt) for prompt in prompts])
             here, people = len(np.unique(side.data.frames.field.who[rows])), len(data.people)
-            yield counted(f"People who count: {side.name}", dict.fromkeys(names(), share), here, people, "people")
+            yield counted(f"People who count: {side.name}", dict.fromkeys(NAMES, share), here, people, "people")
 
 
 def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> Iterator[Row]:
@@ -189,7 +190,7 @@ def rows_of_prompt(hypothesis: Hypothesis, asked: PromptSides, whose: str) -> It
 
 
 def steepness(sample: ItemSample, whose: str) -> Row:
-    """How steeply the popularity of items falls: the slopes that give the observed entropy and its interval's ends."""
+    """How steeply the popularity of items falls: the slopes of the observed entropy and of its interval's ends."""
     usable = sample.n - sample.unknown
     counts, found = sample.counts(), describe(sample)
     named = max(1, round(len(sample.codes) / usable))
@@ -200,10 +201,6 @@ def steepness(sample: ItemSample, whose: str) -> Row:
     return came(
         f"Popularity falls with: {whose}", SLOPE, of_each(lambda one: one.slope), value, ends, usable, "answers"
     )
-
-
-def names() -> list[str]:
-    return [scenario.name for scenario in SCENARIOS]
 
 
 def of_each(read: Callable[[Assumed], float]) -> dict[str, float]:
@@ -231,7 +228,7 @@ def came(what: str, measure: str, assumed: dict[str, float], value: float, ci: I
 
 
 def came_on_page(study: Study, plan: Row | None) -> Row | None:
-    """The comparison with the widths that a simulated plan predicts for as many people; None if there are no rows."""
+    """The comparison, with the widths that a simulated plan predicts for as many people; None without rows."""
     found = find_came(study)
     if not found["rows"]:
         return None
@@ -240,19 +237,20 @@ def came_on_page(study: Study, plan: Row | None) -> Row | None:
     whose = "the pilot" if found["pilot"] else "the study"
     return {
         "pilot": found["pilot"],
-        "names": names(),
+        "names": NAMES,
         "answer": f"{plural(found['people'], 'person', 'people')} of {whose}: {excluded} of "
-        f"{plural(len(rows), 'assumption')} lie outside the interval of what came in some scenario.",
+        f"{plural(len(rows), 'assumption')} {'lies' if excluded == 1 else 'lie'} outside the interval of what came in "
+        "some scenario.",
         "rows": [shown(row) for row in rows],
     }
 
 
 def width_beside(row: Row, plan: Row | None, people: int) -> Row | None:
-    """The half width, and by scenario the one predicted: that of the nearest size simulated, taken to fall by √n."""
+    """The half width, and by scenario the predicted one: that of the nearest size simulated, scaled by 1/√n."""
     if plan is None or "hypothesis" not in row or not row["ci"]:
         return None
     predicted: dict[str, float] = {}
-    for name in names():
+    for name in NAMES:
         same = [one for one in plan["rows"] if (one["scenario"], one["hypothesis"]) == (name, row["hypothesis"])]
         near = min((one for one in same if one["width"]), key=lambda one: abs(one["people"] - people), default=None)
         if near:
@@ -272,7 +270,7 @@ def shown(row: Row) -> Row:
     unit = "" if measure in (SHARE, SLOPE) else f" {unit_word(measure)}"
     told = {
         "what": row["what"],
-        "assumed": [(say(measure, row["assumed"][name]), name in row["excluded"]) for name in names()],
+        "assumed": [(say(measure, row["assumed"][name]), name in row["excluded"]) for name in NAMES],
         "came": f"{say(measure, row['value'])}{unit} ({ends})",
         "n": plural(row["n"], "person", "people") if row["of"] == "people" else plural(row["n"], "answer"),
     }

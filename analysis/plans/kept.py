@@ -1,4 +1,4 @@
-"""Kept plans, the finished parts of one under way, its progress, and the plan frozen at the launch."""
+"""Stored plans: those simulated, the finished parts of one under way, and the plan frozen at the launch."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ plan_version()  # as in reports
 
 
 def fingerprint_of(study: Study, *more: object) -> str:
-    """SHA-256 of the study file, the code and whatever else a result rests on."""
+    """SHA-256 of the study file, the code and all else that a result rests on."""
     assert study.current is not None
     text = json.dumps([study.current.sha256, plan_version(), *more], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -62,7 +62,7 @@ def fingerprint_of_plan(study: Study) -> str:
 
 
 def find_kept(study: Study) -> MetricValue | None:
-    """The plan for today's study and analysis with the usual setting, if it has been simulated."""
+    """The plan for today's study and analysis with the usual setting, if simulated."""
     return MetricValue.objects.filter(study=study, name=NAME, fingerprint=fingerprint_of_plan(study)).first()
 
 
@@ -72,8 +72,8 @@ def find_plan(study: Study) -> dict[str, Any] | None:
 
 
 def find_frozen(study: Study) -> MetricValue | None:
-    """The last plan kept before the launch, of any version, so its rows must stay readable. A withdrawal from the pilot
-    on which it rests deletes it; any withdrawal deletes one of annotators, which is not shown as frozen.
+    """The last plan kept before the launch, of any version, so its rows must stay readable. A withdrawal from its pilot
+    deletes it; any withdrawal deletes one of annotators, which is not shown as frozen.
     """
     if study.launched_at is None:
         return None
@@ -82,8 +82,8 @@ def find_frozen(study: Study) -> MetricValue | None:
 
 
 class KeptCells:
-    """Storage of each simulated scenario and size, from which an interrupted plan resumes.
-    The key covers what was seen of a pilot or another study, since the scenario contains it.
+    """Storage of each simulated scenario and size, from which an interrupted plan resumes. The key covers the scenario,
+    and with it what was seen of a pilot or another study.
     """
 
     def __init__(self, study: Study, setting: Setting | RaterSetting) -> None:
@@ -105,8 +105,8 @@ class KeptCells:
                 MetricValue.objects.update_or_create(**self._key(scenario, size), defaults=given)
 
     def hold(self) -> bool:
-        """Block withdrawals until the transaction ends, and return whether there has been none since the simulation
-        began: nothing kept may rest on answers that somebody has taken back.
+        """Block withdrawals until the transaction ends; return whether there was none since the simulation began, as
+        nothing kept may rest on withdrawn answers.
         """
         hold_withdrawals(self.study)
         return withdrawals(self.study) == self.before
@@ -116,8 +116,8 @@ class KeptCells:
 
 
 def keep_plan(study: Study) -> None:
-    """Simulate the plan and keep it under the fingerprint from its beginning, replacing those not frozen; keep nothing
-    if somebody withdrew meanwhile. Raises PlanError.
+    """Simulate the plan and keep it under its fingerprint at the beginning, replacing plans not frozen; keep nothing if
+    somebody withdrew meanwhile. Raises PlanError.
     """
     began, setting = time.monotonic(), usual_setting(study)
     cells, fingerprint = KeptCells(study, setting), fingerprint_of_plan(study)

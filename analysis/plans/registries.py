@@ -1,4 +1,4 @@
-"""A plan for registries: texts for OSF and AsPredicted, and a PDF with what was simulated."""
+"""A plan for registries: texts for OSF and AsPredicted, and a PDF with the simulations."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ def say_hypothesis(definition: Definition, hypothesis: Hypothesis) -> str:
 
 
 def say_manipulated(definition: Definition) -> str:
-    """Arms and variants; empty if people use the chatbot that they have, as they have it."""
+    """Write arms and variants; empty if people use their own chatbot as it is."""
     arms = [f"state of the account: {arm.name} ({join_words(arm.prompts)})" for arm in definition.arms]
     variants = [
         f"{prompt.slug} as a variant of {prompt.variant_of}" for prompt in definition.prompts if prompt.variant_of
@@ -57,7 +57,7 @@ def say_manipulated(definition: Definition) -> str:
 
 
 def say_asked(definition: Definition) -> str:
-    """What a person is asked, and in what order."""
+    """Write the prompts of a person, and their order."""
     repeats, matrix = definition.repeats, definition.matrix
     found = [f"Everybody is asked every prompt, in an order by the scheme “{definition.order_scheme}”."]
     found += [
@@ -197,7 +197,7 @@ def lines_of(answers: dict[str, str]) -> Iterator[str]:
 
 
 PAGE = Path(__file__).with_name("registration.typ")
-# OSF's sections with the questions that a study file answers; researchers answer the others themselves.
+# OSF's sections, with the questions that a study file answers.
 SECTIONS = {
     "Study information": ("Title", "Description", "Hypotheses"),
     "Design plan": ("Study type", "Blinding", "Study design", "Randomization"),
@@ -221,7 +221,7 @@ SECTIONS = {
 }
 HEADS = ("Scenario", "People", "n of a and b", "Interval, ±", "Told apart, alone", "Supported, with Holm", "95 % of it")
 CELLS = ("scenario", "people", "n", "width", "told_apart", "supported", "between")
-# For a drawing in a file of its own; on the page the style sheet says the same.
+# For a drawing in a file of its own; pages have the same in their style sheet.
 STYLE = """
 text { font-family: "DejaVu Sans"; font-size: 13px; fill: #595959; text-anchor: end }
 text.size { text-anchor: middle } text.scenario { text-anchor: start }
@@ -233,8 +233,8 @@ polyline.cautious { stroke-dasharray: 6 4 } polyline.thick { stroke: #000; strok
 
 
 def write_registration(study: Study, found: dict[str, Any] | None) -> bytes:
-    """The PDF, byte for byte the same for the same plan. `found`: the simulated plan, if any; after the launch only a
-    frozen one counts.
+    """The PDF; the same plan gives the same bytes. `found`: the simulated plan, if any; after the launch only a frozen
+    one counts.
     """
     source: Any = PAGE.read_bytes()
     return bytes(typst.compile(source, sys_inputs={"data": json.dumps(page_data(study, found))}, root=str(PAGE.parent)))

@@ -1,4 +1,4 @@
-"""A scenario from existing answers: those of a study's pilot, or of another study with the same prompts and sides."""
+"""A scenario from existing answers: of a study's pilot, or of another study with the same prompts and sides."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,5 @@
-"""Simulates a plan: draws and tests its hypotheses many times, by scenario and number of people; where each study stops
-if there are looks on the way, and whether it claimed anything.
+"""Simulates a plan: draws and tests its hypotheses many times, by scenario and number of people; with the look at which
+each study stops, and whether it claims anything.
 """
 
 import time
@@ -70,7 +70,7 @@ class Setting:
 
     @property
     def of_cell(self) -> "Setting":
-        """The part on which the result of one scenario and size depends."""
+        """The part that determines the result of one scenario and size."""
         return replace(self, sizes=(), wish=0)
 
 
@@ -99,9 +99,7 @@ def plan_study(
     like: Study | None = None,
     cells: Cells | None = None,
 ) -> dict[str, Any]:
-    """Simulate the study's newest version, with a scenario from the answers of its pilot, or of the study `like`.
-    Raises PlanError.
-    """
+    """Simulate the study's newest version, with a scenario from answers of its pilot or of `like`. Raises PlanError."""
     if study.current is None:
         raise PlanError(f"{study.slug} has no definition yet. Load its study file first.")
     definition = definition_of(study.current.pk)
@@ -213,7 +211,7 @@ def simulate_cells(
 def simulate_size(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
 ) -> Cell:
-    """Simulate one scenario and size: a row for each hypothesis, how often studies stop at each look and claim
+    """Simulate one scenario and size: a row for each hypothesis, and how often studies stop at each look or claim
     anything.
     """
     columns = columns_of(definition, hypotheses, scenario, people, setting)
@@ -245,8 +243,8 @@ def simulate_size(
 
 
 def has_enough(definition: Definition, hypothesis: Hypothesis, people: int, calls: int) -> list[bool]:
-    """Whether both sides have enough for a verdict, by look: of people asked twice, where only these decide. A model
-    has all its calls from the first look.
+    """Whether both sides have enough for a verdict, by look: of people asked twice, if only these count. A model has
+    all its calls from the first look.
     """
     sides = [side for side in (hypothesis.a, hypothesis.b) if side]
     sizes = [(size_of(definition, side, people, calls), share_of(definition, side) is None) for side in sides]
@@ -258,12 +256,12 @@ def has_enough(definition: Definition, hypothesis: Hypothesis, people: int, call
 
 
 def where_enough(column: list[list[Tested]], enough: list[bool]) -> list[list[Tested]]:
-    """The tests of each study, by look, with nothing tested at the looks that have too few."""
+    """The tests of each study, by look; UNTESTED at looks with too few."""
     return [[one if is_enough else UNTESTED for one, is_enough in zip(study, enough, strict=True)] for study in column]
 
 
 def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> list[Prompted]:
-    """The prompts to simulate; if not pooled, only the first, which stands for the tests of the others."""
+    """The prompts to simulate; if not pooled, only the first, which represents the others."""
     by_slug = {prompt.slug: prompt for prompt in definition.prompts}
     asked = [by_slug[slug] for slug in definition.asked_by(hypothesis)]
     prompts = [Prompted(scenario.of(hypothesis, one.slug), one.items, len(one.choices)) for one in asked]
@@ -273,19 +271,17 @@ def prompts_of(definition: Definition, hypothesis: Hypothesis, scenario: Scenari
 def columns_of(
     definition: Definition, hypotheses: Sequence[Hypothesis], scenario: Scenario, people: int, setting: Setting
 ) -> list[list[list[Tested]]]:
-    """What is tested, by hypothesis, simulated study and look. Each block of studies has a seed of its own."""
+    """Tests by hypothesis, simulated study and look. Each block of studies has its own seed."""
     worlds = [world_for(definition, hypothesis, scenario, people, setting) for hypothesis in hypotheses]
     times, blocks = times_of(definition), range(0, setting.replicates, BLOCK)
 
-    def draw(block: tuple[int, int]) -> list[list[Tested]]:
-        start, at = block
+    def draw(at: int, start: int) -> list[list[Tested]]:
         rng = generator(setting.seed, "plan", hypotheses[at].slug, scenario.name, people, start)
         studies = (worlds[at](rng) for _ in range(start, min(start + BLOCK, setting.replicates)))
         return [[study(share) for share in times] for study in studies]
 
-    places = list(product(blocks, range(len(hypotheses))))
-    found = {place: draw(place) for place in places}  # threads would wait for each other: many small arrays
-    return [[one for start in blocks for one in found[start, at]] for at in range(len(hypotheses))]
+    # Not in threads: they would wait for each other over many small arrays.
+    return [[one for start in blocks for one in draw(at, start)] for at in range(len(hypotheses))]
 
 
 def world_for(
@@ -304,7 +300,7 @@ def world_for(
 
 
 def truths(definition: Definition, hypothesis: Hypothesis, scenario: Scenario) -> dict[str, float]:
-    """The difference that the scenario asks for, and the one that its population has."""
+    """The scenario's difference, and the one that its population reaches."""
     wanted, prompts = truth_of(hypothesis, scenario), prompts_of(definition, hypothesis, scenario)
     if hypothesis.measure == OF_CROWD:
         a, b = (share_of(definition, side) or 0.0 for side in (hypothesis.a, hypothesis.b))
@@ -354,7 +350,7 @@ def times_of(definition: Definition) -> tuple[float, ...]:
 class Judged:
     """The `verdicts` (hypotheses, studies) of simulated studies at the look where each stops, `stops` (studies,): the
     first without a verdict "not told apart", else the last. `claims` (studies,): whether a p of the `family` passed at
-    any look; `family` is the one with most such studies for its `alpha`.
+    any look; `family`: the one with most such studies for its `alpha`.
     """
 
     verdicts: NDArray[np.object_]
@@ -415,7 +411,7 @@ def judge_look(
 
 
 def looks_row(judged: Judged, definition: Definition, people: int) -> dict[str, Any]:
-    """How often a study stops at each look, and with how many people on average."""
+    """The chance that a study stops at each look, and its mean number of people."""
     at = [round(share * people) for share in times_of(definition)]
     counts = np.bincount(judged.stops, minlength=len(at))
     return {

@@ -18,11 +18,12 @@ def lines_of(report: Row) -> list[str]:
         f"{report['calls_a_side']} times; {say_alphas(report['alphas'])}, Holm within it."
     ]
     found += [f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]]
-    wide = max(len(entry["name"]) for entry in report["scenarios"])
+    wide = max(len("scenario"), *(len(entry["name"]) for entry in report["scenarios"]))
     for hypothesis in report["hypotheses"]:
         found += ["", f"{hypothesis['hypothesis']}: {hypothesis['text']}"]
         found.append(f"{'scenario':{wide}} {'people':>7} {'±':>7} {'told apart':>11} {'supported (Holm)':>17}")
-        found += [line_of(row, hypothesis["measure"]) for row in rows_for(report, hypothesis)]
+        rows = rows_for(report, hypothesis)
+        found += [f"{row['scenario']:{wide}} {line_of(row, hypothesis['measure'])}" for row in rows]
     benchmark = [report["benchmark"]] if "benchmark" in report else []
     return [*found, "", *benchmark, *costs_lines(report), *smallest_lines(report), *looks_lines(report)]
 
@@ -56,7 +57,7 @@ def smallest_lines(report: Row) -> list[str]:
 
 
 def say_close(report: Row, scenario: str) -> str:
-    """A further sentence on the sizes that the simulation is too coarse to place above or below the wish, if any."""
+    """A further sentence on sizes that simulation error leaves on either side of the wish; else empty."""
     ends: dict[int, list[tuple[float, float]]] = {}
     for row in report["rows"]:
         if row["scenario"] == scenario:
@@ -68,7 +69,7 @@ def say_close(report: Row, scenario: str) -> str:
 
 
 def looks_lines(report: Row) -> list[str]:
-    """How often a study of the planned size stops at each look; empty if there are no looks."""
+    """Write how often a study of the planned size stops at each look; empty without looks."""
     found = [
         f"{row['scenario']}: of {plural(report['replicates'], 'study', 'studies')} "
         + join_words([f"{say_chance(stop, 'chance')} stop at {stop['people']:,} people" for stop in row["stops"]])
@@ -104,14 +105,14 @@ def notes_of(rows: list[Row], measure: str) -> list[str]:
 def line_of(row: Row, measure: str) -> str:
     width = "–" if row["width"] is None else written(measure, row["width"])
     chance, unit = say_chance(row, "supported"), unit_word(measure)
-    return f"{row['scenario']:10} {row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
+    return f"{row['people']:7,} {width:>7} {percent(row['told_apart']):>11} {chance:>17} {unit}"
 
 
 # --- for a page
 
 
 def opening_of(report: Row) -> str:
-    """A sentence on the hypothesis that is supported least often at the planned size, in the main scenario."""
+    """A sentence on the hypothesis supported least often at the planned size in the main scenario."""
     planned, middle = report["planned"], report["main"]
     rows = [row for row in report["rows"] if (row["people"], row["scenario"]) == (planned, middle)]
     if not rows:
@@ -221,7 +222,7 @@ def drawing(
 
 
 def spread(lines: list[Row]) -> None:
-    """Place the names at the ends of lines below one another, and above the numbers of the axis."""
+    """Set the y of the names at the lines' ends, so that they overlap neither each other nor the axis."""
     ordered = sorted(lines, key=lambda line: float(line["end"]))
     before, below = 0.0, BOTTOM + 4.0
     for line in ordered:
@@ -233,5 +234,5 @@ def spread(lines: list[Row]) -> None:
 
 
 def short(size: Row) -> str:
-    """3.4k"""
+    """Such as "3.4k"."""
     return f"{size['total'] / 1000:.1f}k" if size["total"] >= 1000 else f"{size['total']:.0f}"

@@ -1,4 +1,4 @@
-"""The page *Plan*: what it costs to test a study's hypotheses, simulated by a worker, and texts for registries."""
+"""The page *Plan*: the cost of testing a study's hypotheses, simulated by a worker, and texts for registries."""
 
 import json
 from functools import partial
@@ -93,7 +93,7 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 
 def simulated(request: HttpRequest) -> Study:
-    """The study, if it has hypotheses or annotators; otherwise raises Http404."""
+    """The study. Raises Http404 if it has neither hypotheses nor annotators."""
     study: Study = request.study
     return study if has_annotators(study) else planned(request)
 

@@ -1,5 +1,5 @@
-"""Scenarios that plans assume before anybody has answered, and worlds: simulated people and models who answer as one
-says, as far as one hypothesis needs them.
+"""Scenarios, which plans assume before any answers, and worlds: simulated people and models who answer as a scenario
+says, as far as one hypothesis needs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ ITEMS = 60  # named by anyone
 
 @dataclass(frozen=True)
 class Assumed:
-    """Assumptions about side b's answers to one prompt: `share` of usable ones that name the item or take the letter;
-    `slope` by which the popularity of `vocabulary` items falls (0: all alike); `unusable`, the share in which nothing
-    is found; `named`, items per answer (0: as the prompt asks).
+    """Assumptions about side b's answers to one prompt: the `share` of usable ones that name the item or take the
+    letter; the `slope` by which the popularity of `vocabulary` items falls (0: equally popular); the `unusable` share,
+    in which nothing is found; and `named`, items per answer (0: as the prompt asks).
     """
 
     share: float
@@ -36,7 +36,7 @@ class Assumed:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Assumptions under a name. `effect`: the true difference, in smallest differences that matter; `off`: the same for
+    """Named assumptions. `effect`: the true difference, in smallest differences that matter; `off`: the same for
     `equal` hypotheses, in bounds. `seen`: what existing answers say, by hypothesis and prompt, in place of `usual`.
     """
 
@@ -88,20 +88,20 @@ def truth_of(hypothesis: Hypothesis, scenario: Scenario) -> float:
     return sign * scenario.effect * size
 
 
-MANY = 20_000  # answers from which a world's truth is known
-STEPS = 14  # halvings on the way to it
+MANY = 20_000  # answers by which a world's truth is computed
+STEPS = 14  # halvings for it
 STEEPEST = 4.0  # slope
 VARIED = ("entropy_bits", "jsd_excess")  # measures of lists
 Floats = NDArray[np.float64]
 Sizes = tuple[int, int]
-# One simulated study: tests this share of its people, those who came first.
+# One simulated study: tests the first of its people, this share of all.
 Study = Callable[[float], Tested]
 World = Callable[[np.random.Generator], Study]
 
 
 @dataclass(frozen=True)
 class Prompted:
-    """What a world needs of a prompt: the assumptions, and how many items or options it has."""
+    """A prompt as a world needs it: the assumptions, and the number of items or options."""
 
     assumed: Assumed
     items: int = 0
@@ -125,7 +125,7 @@ def by_rank(slope: float, vocabulary: int) -> tuple[float, ...]:
 
 @lru_cache(maxsize=64)
 def population(popular: tuple[float, ...], named: int) -> NDArray[np.int32]:
-    """Many answers with items of this popularity, from which simulated answers are taken."""
+    """MANY answers with items of this popularity, from which simulated answers are drawn."""
     return np.sort(draw_lists(np.random.default_rng(0), MANY, np.array(popular), named), axis=1)
 
 
@@ -139,7 +139,7 @@ def list_sample(
 
 
 def hit_sample(rng: np.random.Generator, count: int, share: float) -> ItemSample:
-    """Draw who names one single item."""
+    """Draw answers of which this share names a single item."""
     rows = np.flatnonzero(rng.random(count) < share).astype(np.int32)
     return ItemSample(count, rows, np.zeros(len(rows), np.int32), 1, checked=True)
 
@@ -179,7 +179,7 @@ def sided_world(
     of_people: tuple[bool, bool],
     shared: SharedDraws,
 ) -> World:
-    """A world of both sides, in which a model has all its calls from the first look."""
+    """A world of both sides; a model has all its calls from the first look."""
 
     def world(rng: np.random.Generator) -> Study:
         asked = draw_sides(rng, hypothesis.measure, prompts, truth, sizes)
@@ -236,7 +236,7 @@ def difference(measure: str, of_a: NDArray[np.int64], of_b: NDArray[np.int64]) -
 
 
 def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> float:
-    """The population's difference: less than `truth` if so few items cannot differ that much."""
+    """The population's difference: below `truth` if the items are too few to differ that much."""
     if hypothesis.measure not in VARIED or not truth:
         return truth
     found = []
@@ -249,7 +249,7 @@ def reached(hypothesis: Hypothesis, prompts: list[Prompted], truth: float) -> fl
 
 @lru_cache(maxsize=64)
 def popularity(measure: str, truth: float, slope: float, named: int, vocabulary: int) -> tuple[float, ...]:
-    """Log popularity of items on a side `truth` from side b: flatter or steeper, or with other items in front."""
+    """Log popularity of items on a side that differs from side b by `truth`: another slope, or other items on top."""
     ranks, base = np.log(np.arange(1, vocabulary + 1)), np.array(by_rank(slope, vocabulary))
     turned = base[np.random.default_rng(1).permutation(vocabulary)]
     if not truth:
@@ -329,7 +329,7 @@ def keep_some(rng: np.random.Generator, first: Lists, other: Lists, chance: floa
 
 @lru_cache(maxsize=64)
 def keeping(prompt: Prompted, truth: float) -> float:
-    """The chance to keep an item that makes two lists of one person so much more alike than those of two people."""
+    """The chance to keep an item with which one person's two lists are more alike than two people's by `truth`."""
     one = population(by_rank(prompt.assumed.slope, prompt.assumed.vocabulary), prompt.named)
     other, named = np.roll(one, 1, axis=0), prompt.named
     between = 1 - shared_by(one, other).mean() / named
@@ -342,7 +342,7 @@ def keeping(prompt: Prompted, truth: float) -> float:
 
 
 def shared_by(one: Lists, other: Lists) -> NDArray[np.int64]:
-    """How many items each two lists share."""
+    """The number of items that each two lists share."""
     return (one[:, :, None] == other[:, None, :]).sum(axis=(1, 2))
 
 
@@ -382,13 +382,13 @@ def answers_in_crowd(
 
 
 def usual(prompt: Prompted) -> float:
-    """What determines side b's answers: the share of letter 0, or the slope of items' popularity."""
+    """The parameter of side b's answers: the share of letter 0, or the slope of items' popularity."""
     return prompt.assumed.share if prompt.options else prompt.assumed.slope
 
 
 @lru_cache(maxsize=256)
 def moved(prompt: Prompted, truth: float, weight: float) -> float:
-    """The same for side a, whose people, `weight` of the crowd, are `truth` further from it."""
+    """The same of side a, whose people, `weight` of the crowd, are `truth` further from it."""
     if not truth:
         return usual(prompt)
     near, far = (1.0, 1 / prompt.options) if prompt.options else (STEEPEST, 0.0)
@@ -396,7 +396,7 @@ def moved(prompt: Prompted, truth: float, weight: float) -> float:
 
 
 def further(prompt: Prompted, at: float, weight: float) -> float:
-    """How much further from the crowd people whose answers are drawn with `at` are than its other people."""
+    """The mean distance from the crowd of people whose answers are drawn with `at`, minus that of its other people."""
     a, b = chances(prompt, at), chances(prompt, usual(prompt))
     most = 1 if prompt.options else prompt.named
     apart_a, between, apart_b = (1 - float(one @ other) / most for one, other in ((a, a), (a, b), (b, b)))
@@ -411,5 +411,5 @@ def chances(prompt: Prompted, at: float) -> Floats:
 
 
 def reached_in_crowd(prompts: Sequence[Prompted], truth: float, weight: float) -> float:
-    """The mean difference in the population: less than `truth` if answers cannot differ that much."""
+    """The population's mean difference: below `truth` if answers cannot differ that much."""
     return float(np.mean([further(prompt, moved(prompt, truth, weight), weight) for prompt in prompts]))

@@ -70,7 +70,7 @@ COMPUTING = inline_serializer(
         "address": serializers.URLField(help_text="Where it will be: this address."),
     },
 )
-SECONDS = 2  # until it is worth asking again
+SECONDS = 2  # of Retry-After
 FIGURE = inline_serializer(
     "Figure",
     {
@@ -149,7 +149,7 @@ class FigureSpec(StudyView):
 
 
 def compute(request: Request, study: Study, parts: list[str], own: tuple[str, ...]) -> dict[str, Any] | Response:
-    """Return the report of these parts, or ask a worker and return 202 if a program would have to wait too long."""
+    """Return the report of these parts; or, if that takes long, ask a worker for it and return 202."""
     query = request.query_params
     seed, draws = int(query.get("seed") or 0), int(query.get("draws") or DRAWS)
     with RaisedAs(BadRequest, FilterError, ReportError):
@@ -195,7 +195,7 @@ INTERVALS = ("ci", "bounds")
 
 
 def flatten(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Join nested keys by _, give the ends of an interval columns of their own, and leave out rows within a row.
+    """Join nested keys by _, split intervals into two columns, and leave out rows within a row.
 
     {"ci": [1, 2]} → ci_low, ci_high; {"rarefied": {"n": 5}} → rarefied_n; lists of words are joined by commas.
     """
@@ -216,7 +216,7 @@ def columns_of(row: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple
 
 
 def is_interval(path: tuple[str, ...], value: Any) -> bool:
-    """Whether it is two numbers, or None in place of an interval, so that every row has the columns of its ends."""
+    """Whether it is two numbers, or None where an interval would be, so that every row has the same columns."""
     if isinstance(value, list):
         return len(value) == 2 and all(isinstance(end, int | float) for end in value)
     return value is None and any(word in INTERVALS for name in path for word in name.split("_"))

@@ -1,4 +1,4 @@
-"""What a sample says about those it represents: the population's entropy, and bounds for missing answers."""
+"""Beyond the sample: the population's entropy, and bounds for missing answers."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ def population_columns(rows: Sequence[Row]) -> list[Column]:
 
 
 def population_row(data: Data, source: Source, prompt: str) -> Row:
-    """The entropy of the population (people or calls), and the share of its mentions that the sample's items cover."""
+    """The population's entropy (of people or calls), and the share of its mentions that the sample's items cover."""
     found = population_entropy(data.items(source, prompt))
     value = {col.ENTROPY.key: found.bits, "coverage": found.coverage}
     return value | interval_cells("ci", found.ci, found.ci_why) | reasons(why=found.why)
@@ -71,7 +71,7 @@ SHARE_WITH_MISSING = Column(
 
 
 def missing_share_row(missing: int, found: Choices) -> Row:
-    """How many people have no counted answer, and the correct share if theirs were all wrong, and if all right."""
+    """The number of people without a counted answer, and the correct share if theirs were all wrong, or all right."""
     if not missing or found.correct is None or not found.n:
         return {"missing": missing, "bounds_missing": None}
     return {"missing": missing, "bounds_missing": [*share_bounds(found.counts[found.correct], found.n, missing)]}
@@ -87,11 +87,11 @@ def missing_share_words(rows: Sequence[Row]) -> str:
     )
 
 
-NAMED = 5  # items that the reader takes from an answer, unless the prompt asks for fewer
+NAMED = 5  # items read from an answer, unless the prompt asks for fewer
 
 
 def missing_distance_row(data: Data, group: Group, source: Source, prompts: list[str]) -> Row:
-    """The least and most people missing per prompt, and the bounds of the mean distance, whatever they had answered."""
+    """The least and largest number of people missing at a prompt, and the bounds of the mean distance."""
     missing = {prompt: data.missing(group.field, prompt) for prompt in prompts}
     if not any(missing.values()):
         return {"missing": [0, 0] if prompts else None, "bounds": None}

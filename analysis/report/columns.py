@@ -1,4 +1,4 @@
-"""How the report's parts and tables are declared, the columns that many tables share, and the measures."""
+"""Declarations of the report's parts and tables, the columns that many tables share, and the measures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,9 +56,9 @@ class TableSpec:
 
 
 def intervals(kind: str, unit: str, *columns: str, of: str = "") -> tuple[Row, ...]:
-    """Declare columns to be an interval of this kind over these units, in the terms of docs/methods.md.
+    """Declare columns as intervals of this kind over these units, in the terms of docs/methods.md.
 
-    A star matches any name; `of` is the kind of prompt, for columns that rows of both kinds have.
+    A star matches any name; `of`: the kind of prompt, for columns in rows of both kinds.
     """
     return tuple({"column": column, "kind": kind, "unit": unit} | ({"of": of} if of else {}) for column in columns)
 
@@ -72,9 +72,8 @@ OF_DISTANCES = ("ci", "ci_tv")
 class Part:
     """A part of the report, from its numbers to its sentences.
 
-    `tables` are for documents, `pages` for the comparing pages. `words` name what is computed; `say` gives a page's
-    opening if nothing is compared. A figure has the name of its part unless `figure` gives another; `draws_from` names
-    other parts whose rows it needs.
+    `tables` are for documents, `pages` for the comparing pages. `words`: its name in progress; `say`: a page's opening
+    if nothing is compared; `figure`: the figure's name if not the part's; `draws_from`: other parts it draws from.
     """
 
     name: str
@@ -89,7 +88,7 @@ class Part:
     draws_from: tuple[str, ...] = ()
     say: Callable[[Report], str] | None = None
     is_brief: bool = False  # printed on a terminal unless parts are named
-    is_long: bool = False  # lists of single numbers, which paper leaves to the figure
+    is_long: bool = False  # its tables are too long for paper, which has the figure
 
     @property
     def drawn_as(self) -> str:
@@ -188,14 +187,14 @@ def tested(path: str, label: str, form: NumberFormat) -> tuple[Column, Column]:
     )
 
 
-# --- measures of answers, each said once: where rows have it, what it is called, how it is written and drawn
+# --- measures of answers, each declared once: its key in rows, its names, how it is written and drawn
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of answers. `label` heads a column, `title` a panel; `spoken` is its name in a sentence.
+    """A measure of answers. `label` heads a column, `title` a panel; `spoken`: its name in a sentence.
 
-    A measure with a `complement` is 1 minus the value in the rows, so that higher is more heterogeneous everywhere.
+    A measure with a `complement` is 1 minus the value in the rows, so that higher always means more heterogeneous.
     """
 
     name: str
@@ -209,7 +208,7 @@ class Measure:
     ticks: str = "~s"
     is_whole: bool = False
     is_bounded: bool = False  # its axis ends at 1
-    is_sole: bool = False  # rows have one interval, which is its own; else one for each measure
+    is_sole: bool = False  # the rows' only interval is its own; else rows have one for each measure
     said: str = ""
 
     @property
@@ -260,7 +259,7 @@ class Measure:
         )
 
     def drawn(self, values: Callable[[Row], Row], ends: str = "", unit: str = "") -> list[Column]:
-        """A figure's columns: its value and interval in what `values` finds; `ends` prefixes the names of the ends."""
+        """A figure's columns: its value and interval in the row of `values`; `ends`: prefix for the ends' names."""
 
         def end(row: Row, place: int) -> float | None:
             return (self.interval(values(row)) or (None, None))[place]
@@ -290,7 +289,7 @@ class Measure:
         return replace(found, value=negated, ci=turned, ci_why=found.unsure), p
 
     def rarefied(self) -> Column:
-        """A column for its rarefied value, with the number of units; empty if these are all responses there are."""
+        """A column for its rarefied value, with the number of units; empty if those are all responses."""
 
         def drawn(row: Row) -> Any:
             found = row.get("rarefied")
@@ -308,7 +307,7 @@ class Measure:
 
 
 def by_label(effect: Column, p: Column) -> tuple[Column, Column]:
-    """The columns of a difference with its label as the head everywhere, where other differences stand beside it."""
+    """The columns of a difference headed by its label everywhere, for tables of several differences."""
     return replace(effect, short=""), p
 
 
@@ -388,7 +387,7 @@ NOVEL = Measure(
     format=SHARE,
 )
 
-# The measures of recommendations, and of questions with choices, in the order in which they are shown.
+# The measures of recommendations, and of questions with choices, in the order shown.
 OF_LISTS = (UNIQUE, OUTSIDE, ENTROPY)
 OF_CHOICES = (CORRECT,)
 DEFAULT = ENTROPY

@@ -31,7 +31,7 @@ class FilterError(ValueError):
 
 
 class Offer:
-    """What a study has for filters to name, looked up on demand."""
+    """The values that a study offers to filters, looked up on demand."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -67,9 +67,8 @@ class Offer:
 class Filter:
     """One filter. Its name and default are those of its field in `Filters`.
 
-    If the filter has a value, `people` and `answers` say which rows of these tables count, `source` which sources are
-    compared, `prompt` which prompts are shown. `of_rows`: most parts are computed without it, because it only chooses
-    among their rows.
+    If it has a value, `people` and `answers` select the rows of these tables that count, `source` the sources compared,
+    `prompt` the prompts shown. `of_rows`: it only selects among the rows of most parts, which are computed without it.
     """
 
     label: str
@@ -125,7 +124,7 @@ def among(column: str) -> Callable[[pd.DataFrame, Any], Mask]:
 
 
 def only_marked(wanted: str, marked: Any) -> Any:
-    """What `with`, `without` or `only` keeps, given what is marked: a mask or a single value."""
+    """Apply `with`, `without` or `only` to marks: a mask or a single value."""
     return marked | True if wanted == "with" else marked == (wanted == "only")
 
 
@@ -134,7 +133,7 @@ def marked(column: str) -> Callable[[pd.DataFrame, Any], Mask]:
 
 
 def flagged(rows: pd.DataFrame, wanted: str) -> Mask:
-    """Keep flagged answers or not, as `only_marked` says; or, by a check's name, those it did not flag."""
+    """Select by flags as `only_marked` does; given a check's name, keep answers that it did not flag."""
     if wanted in CHECKS:
         return ~rows["flags"].map(lambda names: wanted in names).to_numpy(bool)
     return only_marked(wanted, rows["flagged"].to_numpy(bool))
@@ -162,7 +161,7 @@ def write_value(value: Any) -> str:
     return ":".join(value) if isinstance(value, tuple) else str(value)
 
 
-# --- what an address holds ----------------------------------------------------
+# --- values in addresses ------------------------------------------------------
 
 
 def _read_names(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -381,7 +380,7 @@ class Filters:
         return [(name, write_value(value)) for name, value in self.values()]
 
     def to_query(self, **changes: Any) -> str:
-        """The query string that `from_query` reads; `changes` are values of filters to put in first."""
+        """The query string for `from_query`, after these changes."""
         return urlencode(replace(self, **changes).to_pairs())
 
     def describe(self) -> str:
@@ -401,7 +400,7 @@ class Filters:
         others: dict[str, Any] = {name: () for name, entry in FILTERS.items() if not entry.is_of_field}
         return replace(self, **others)
 
-    # --- what they leave
+    # --- rows, sources and prompts left by them
 
     def mask_people(self, people: pd.DataFrame) -> Mask:
         return self._mask("people", people)
@@ -430,7 +429,7 @@ class Filters:
 
 
 FILTERS: dict[str, Filter] = {entry.name: entry.metadata["filter"] for entry in fields(Filters)}
-# In the order that addresses always had, so that links and kept results are still found; newer filters follow.
+# The order of addresses must not change, so that links and kept results are still found; newer filters follow.
 OLDEST = ("chatbot", "model", "source", "prompt", "cell", "answer", "memory", "plan", "model_shown", "version")
 IN_ADDRESSES = tuple(dict.fromkeys((*OLDEST, "history_size", "temperature", "flagged", *FILTERS)))
 ROW_FILTERS = tuple(name for name, entry in FILTERS.items() if entry.of_rows)

@@ -38,7 +38,7 @@ def tables_of(report: Report, parts: Iterable[str] | None = None) -> list[tuple[
 
 
 def make_table(spec: TableSpec, rows: list[Row]) -> Table:
-    """Make a table without its empty columns, with the reasons for what is undefined."""
+    """Make a table without its empty columns, with the reasons for undefined values."""
     table = spec.table(rows, Options())
     shown = [at for at in range(len(table.columns)) if any(row[at].line != NOTHING for row in table.rows)]
     undefined = [row[key] for row in rows for key in ("why", "why_references", "why_nearest") if row.get(key)]
@@ -51,9 +51,9 @@ def make_table(spec: TableSpec, rows: list[Row]) -> Table:
     )
 
 
-# What is printed unless parts are named.
+# The parts printed by default.
 SHORT = tuple(part.name for part in PARTS.values() if part.is_brief)
-PLANNED = "as_planned"  # comes before all that was explored
+PLANNED = "as_planned"  # before all that is explored
 
 
 def write_text(report: Mapping[str, Any], parts: Iterable[str] | None = None, width: int | None = None) -> str:
@@ -75,7 +75,7 @@ def heading(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def basis(report: Mapping[str, Any]) -> Iterator[str]:
-    """Say in sentences what the numbers rest on."""
+    """Yield sentences on the data behind the numbers."""
     answers = report["answers"]
     yield (
         f"{answers['field']:,} answers of {plural(answers['people'], 'person', 'people')} and {answers['models']:,} of "
@@ -121,7 +121,7 @@ def found_lines(report: Mapping[str, Any], columns: int) -> Iterator[str]:
 
 
 def found_title(report: Mapping[str, Any]) -> str:
-    """The heading of findings; in a study with a plan these are explored, as no hypothesis asked for them."""
+    """The heading of findings, which are explored in a study with a plan."""
     return "Explored: what stands out" if report.get(PLANNED) else "What stands out"
 
 
@@ -184,7 +184,7 @@ def make_document(report: Mapping[str, Any], scheme: str) -> Document:
 
 
 ALWAYS = ("started", "completed", "analysed")
-FLOW = {  # in the order of people's way through the study
+FLOW = {  # in the order of the study
     "started": "Came to the first page",
     "consented": "Agreed to take part",
     **{name: words for name, words in OUTCOME_NAMES.items() if name != "no_consent"},
@@ -227,7 +227,7 @@ def write_html(report: Mapping[str, Any]) -> str:
 
 
 def style_element() -> str:
-    """All styles of the file in one element, marked safe as they are our own; platform pages have no such element."""
+    """All styles of the file in one element, safe since they are our own; the platform's pages have none."""
     found = [finders.find(name) for name in STYLES]
     styles = "\n".join(Path(path).read_text() for path in found if path)
     return mark_safe(f"<style>\n{styles}\n</style>")
@@ -270,7 +270,7 @@ def section_data(section: Section) -> dict[str, Any]:
 
 
 def height_of(svg: str) -> float:
-    """The drawing's height on the page in points: by its shape, and at most what a page has."""
+    """The drawing's height on the page in points: by its shape, at most HIGH."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     wide, high = (float(found[1]), float(found[2])) if found else (1.0, 1.0)
     return min(HIGH, WIDE * high / wide)

@@ -1,7 +1,4 @@
-"""The figures of Compare's first screen: how far each source is from the field, and the study's three questions.
-
-Each has its question, its sentence and the page that shows more.
-"""
+"""The figures of Compare's first screen: each source's distance from the field, and the study's three questions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +59,7 @@ COLUMNS = [
 
 
 def variant_names(rows: Sequence[Row]) -> list[str]:
-    """Name each source with its history size, and with the other settings in which sources differ."""
+    """Name each source with its history size and the other settings in which sources differ."""
     names = read.label_variants([read.without_amount(row) for row in rows])
     return [", ".join(filter(None, (name, read.amount_words(row)))) for name, row in zip(names, rows, strict=True)]
 
@@ -149,7 +146,7 @@ def describe(marks: Sequence[Row]) -> str:
 
 
 def say(report: Report) -> str:
-    """The first claim of a nearest sock puppet, that none is sure, or why there is too little to compare."""
+    """The first claim of a nearest sock puppet, that none is sure, or why nothing is compared."""
     return said_of(report, ("nearest",)) or too_few(read.rows_of(report, "heterogeneity"), TO_LISTS)
 
 
@@ -200,7 +197,7 @@ def at_one_n(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw_variety(report: Report, options: Options) -> Figure:
-    options = replace(options, narrow=True)  # three are side by side, each as wide as a phone
+    options = replace(options, narrow=True)  # three side by side, each as wide as a phone
     rows = at_one_n(
         [row for row in read.line_up(report, read.rows_of(report, "heterogeneity")) if row["source"] in SIDES]
     )
@@ -329,7 +326,7 @@ ROW = 21  # px
 
 
 def compared(report: Report) -> list[Row]:
-    """Rows of the first benchmark; of the offline ones only those at temperature 1 or unknown, if there are any."""
+    """Rows of the first benchmark; if any offline one is at temperature 1 or unknown, without other offline ones."""
     rows = [row for row in read.rows_of(report, "benchmarks") if span([row.get("min"), row.get("max")])]
     first = [row for row in rows if row["benchmark"] == rows[0]["benchmark"]]
     warm = [row for row in first if row["source"] != OFFLINE or row.get("temperature") in (1, None)]

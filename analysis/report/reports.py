@@ -137,7 +137,7 @@ LASTING = ("multiverse", "plan", "plan cell")  # minutes of work each, under no 
 
 
 def mark_of(others: Iterable[Study]) -> str:
-    """A mark in the name of results that rest on other studies too: they are forgotten with any person of those."""
+    """A mark in the name of results that also rest on other studies: they are dropped with any person of those."""
     marks = "".join(f"{MARK}{other.pk}" for other in others)
     return marks and marks + MARK
 
@@ -471,7 +471,7 @@ MOST_OF_A_KIND, MOST_FINDINGS = 4, 12
 def findings(report: Report, page: str = "overview") -> list[Row]:
     """A page's claims, each with the `kind` (the page that shows more) and the `query` of that page's address.
 
-    Sizes of different kinds are not comparable, so the largest of each kind come first, then the second of each.
+    Sizes of different kinds are not comparable, so kinds take turns, the largest claim of each first.
     """
     here = claims_on(page, report.get("claims") or ())
     places: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""From filtered answers to rows: what is compared, whose answers and how many, and what the rows of all parts share."""
+"""From filtered answers to rows: sources and groups, samples of answers, and fields shared by the rows of all parts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -68,7 +68,7 @@ class Source(SourceSettings):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What tells it from other sources of the same name and model."""
+        """The settings that distinguish sources of one name and model."""
         names = ("temperature", *(setting.name for setting in IN_ROWS), "imported")
         return {**{name: getattr(self, name) for name in names}, "settings": self.other}
 

@@ -1,4 +1,4 @@
-"""Background work: parts of a report that somebody waits for, and the multiverse."""
+"""Background work: parts of a report, and the multiverse."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,14 @@ from analysis.stats.resampling import DRAWS
 from surveys.models import Study
 from surveys.studies.under_way import forget_progress
 
-REPORT_SECONDS = 180  # after which a part that was asked for and never came may be asked for again
-
-MULTIVERSE_SECONDS = 1200  # after which another task goes on, long before the broker delivers it twice
+REPORT_SECONDS = 180  # after which a part that never came may be requested again
+MULTIVERSE_SECONDS = 1200  # after which another task continues, long before the broker redelivers this one
 
 
 def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint: str, *draws: int) -> list[str]:
-    """Have a worker compute those parts of a view that nobody has asked for yet, in this order; return these parts.
+    """Have a worker compute the parts of a view not requested yet, in this order; return these parts.
 
-    `draws`: seed and number of random draws, if not those of the pages.
+    `draws`: seed and number of random draws, if not the defaults.
     """
     with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5) as store:
         marks = {part: f"report:{study_id}:{fingerprint}:{part}" for part in parts}
@@ -34,7 +33,7 @@ def enqueue_report(study_id: int, query: str, parts: Sequence[str], fingerprint:
 
 @shared_task
 def compute_report(study_id: int, query: str, parts: list[str], seed: int = 0, draws: int = DRAWS) -> int:
-    """Compute these parts for the filters of a query string, loading the answers once for all of them."""
+    """Compute these parts for the filters of a query string, loading the answers once."""
     study = Study.objects.select_related("current").get(pk=study_id)
     reporting = Reporting(study, Filters.from_query(QueryDict(query)), seed, draws)
     return len(dict(compute_parts(dict.fromkeys(parts, reporting))))

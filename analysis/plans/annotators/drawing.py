@@ -1,4 +1,4 @@
-"""Scenarios of raters, from hopeful to cautious and as in the pilot, and the labels that they give."""
+"""Scenarios of raters, from hopeful to cautious and as in the pilot, and their labels."""
 
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from surveys.studies.wording import decimal, percent, plural
 
 @dataclass(frozen=True)
 class RaterScenario:
-    """Assumptions. `right`: the chance that a rater who reads is right; `guessing`: the share of raters who guess.
+    """Assumptions. `right`: the chance that a rater who does not guess is right; `guessing`: the share who guess.
 
     `common`: the share of items whose right label is the last of the scale; `others`: how the rest divide among the
     other labels, equally if it is empty; `alike`: the correlation of `common` between two items about one user.
@@ -28,7 +28,7 @@ class RaterScenario:
     guessing: float
     common: float
     alike: float
-    source: str = ""  # of what is seen
+    source: str = ""  # of assumptions from a pilot
     anywhere: bool = False
     others: tuple[float, ...] = ()
 
@@ -71,7 +71,7 @@ class RatedQuestion:
 
 @dataclass(frozen=True, order=True)
 class Design:
-    """How many `items`, and by how many annotators each is labelled (`overlap`)."""
+    """The number of `items`, and of annotators who label each (`overlap`)."""
 
     items: int
     overlap: int
@@ -81,10 +81,9 @@ class Design:
 
 
 def draw_labels(rng: np.random.Generator, rated: RatedQuestion, design: Design, scenario: RaterScenario) -> Labels:
-    """Draw one study: exactly `overlap` people label each item, as does a judge who is as accurate as those who do not
-    guess.
+    """Draw one study: exactly `overlap` people label each item, and a judge as accurate as people who do not guess.
 
-    People take items in one order, so that those of one stretch share theirs; nobody gets an item twice.
+    People take items in one order, so that a stretch of it has the same people; nobody gets an item twice.
     """
     people = design.people(rated.quota)
     places = np.arange(design.items * design.overlap)
@@ -130,9 +129,9 @@ def mistake(rng: np.random.Generator, truth: Codes, rated: RatedQuestion, anywhe
 # --- as in the pilot
 
 FEWEST = 20  # items, or things to rate in them, with two labels
-MANY = Design(4000, 3)  # from which a scenario's α is known
-STEPS = 12  # halvings on the way to it
-NEAR = 0.01  # of an α that is reached
+MANY = Design(4000, 3)  # by which a scenario's α is computed
+STEPS = 12  # halvings for it
+NEAR = 0.01  # by which an α may be missed
 PILOT = LabelChoice(pilot=True, simulated=False)
 
 

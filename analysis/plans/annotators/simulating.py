@@ -1,4 +1,4 @@
-"""Simulates an annotation study many times: how wide its intervals are, by scenario, items and labels per item."""
+"""Simulates an annotation study many times: the width of its intervals, by scenario, items and labels per item."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,9 @@ MOST_WITHOUT = 0.05  # of simulated studies may lack an interval in a design tha
 
 @dataclass(frozen=True)
 class RaterSetting:
-    """What to simulate; if empty, PARTS of the study's items, OVERLAPS and its own. `within`: the half width wanted."""
+    """The designs to simulate: by default PARTS of the study's items, and OVERLAPS with its own. `within`: the half
+    width wanted.
+    """
 
     items: tuple[int, ...] = ()
     overlaps: tuple[int, ...] = ()
@@ -78,7 +80,7 @@ class RaterSetting:
 
 @dataclass(frozen=True)
 class Labelling:
-    """What a plan needs of the rating in a study. `known`: the number of items imported."""
+    """The rating in a study, as a plan needs it. `known`: the number of items imported."""
 
     question: LabelQuestion
     rated: RatedQuestion
@@ -177,7 +179,7 @@ def plan_annotators(
 
 
 def size_row(definition: Definition, labelling: Labelling, design: Design) -> dict[str, Any]:
-    """What a design costs; a judge sees two responses in both orders."""
+    """A design's costs; a judge sees two responses in both orders."""
     people, orders = design.people(labelling.rated.quota), 2 if labelling.is_sided else 1
     return {
         "items": design.items,
@@ -253,7 +255,7 @@ def cheapest_design(
     return {"scenario": scenario.name, "measure": measure, "design": best, "why": why}
 
 
-# --- what the report says of agreement, in simulated studies
+# --- the report's agreement, in simulated studies
 
 ACROSS = list(GROUPS).index("across")
 
@@ -293,11 +295,11 @@ def measure_labels(
     return found
 
 
-MAJORITY = "kappa_with_majority"  # what a simulated study's hypotheses about a judge test
+MAJORITY = "kappa_with_majority"  # which hypotheses about a judge test
 
 
 def is_drawn(hypothesis: Hypothesis, question: LabelQuestion) -> bool:
-    """Whether a plan draws the hypothesis's labels: it has only the first question, and one judge."""
+    """Whether a plan draws the hypothesis's labels: those of the first question and of one judge."""
     return not hypothesis.b and hypothesis.about in ("", question.name)
 
 

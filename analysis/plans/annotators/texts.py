@@ -9,7 +9,7 @@ from surveys.studies.files.hypotheses import ALPHA, KAPPA, PREFERENCE
 from surveys.studies.wording import decimal, join_words, percent, plural
 
 Row = dict[str, Any]
-HEAD = f"{'scenario':10} {'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"
+HEAD = f"{'items':>7} {'labels':>7} {'value':>7} {'±':>12} {'error':>8} {'other raters ±':>15}"
 NAMES = {
     ALPHA: "α of people",
     KAPPA: "Mean κ of people with a judge who is as accurate as people who do not guess",
@@ -48,13 +48,14 @@ def lines_of_annotators(report: Row) -> list[str]:
         *(f"{entry['name']}: {entry['words']}" for entry in report["scenarios"]),
         "±: half the 95 % interval, with the raters as they are; other raters: 95 % of studies lie within.",
     ]
+    wide = max(len("scenario"), *(len(entry["name"]) for entry in report["scenarios"]))
     for measure in report["measures"]:
-        found += ["", NAMES[measure], HEAD]
+        found += ["", NAMES[measure], f"{'scenario':{wide}} {HEAD}"]
         for row in of_measure(report, measure):
             error = "–" if row["width_error"] is None else say_error(measure, row["width_error"])
             why = f"  {row['why']}" if row["width"] is None else ""
             found.append(
-                f"{row['scenario']:10} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "
+                f"{row['scenario']:{wide}} {row['items']:7,} {row['overlap']:7} {say_value(measure, row['value']):>7} "
                 f"{say(measure, row['width']):>12} {error:>8} {say(measure, row['spread']):>15}{why}"
             )
     for group in chances_of(report):
@@ -64,7 +65,7 @@ def lines_of_annotators(report: Row) -> list[str]:
 
 
 def chances_of(report: Row) -> list[Row]:
-    """The chance of each hypothesis by scenario and design, with the interval of this many simulated studies."""
+    """The chance of each hypothesis by scenario and design, with its interval over simulated studies."""
     chances = [row | {"chance": say_chance(row, "supported")} for row in report.get("chances", ())]
     return [
         {
@@ -78,13 +79,13 @@ def chances_of(report: Row) -> list[Row]:
 
 
 def say_chances(report: Row, rows: list[Row]) -> str:
-    """The chances at the study's own items and labels, by scenario; empty if these are not simulated."""
+    """Write the chances of the study's own design, by scenario; empty if not simulated."""
     said = [f"{row['chance']} ({row['scenario']})" for row in own_design(report, rows)]
     return f"{say_design(report['planned'])}: supported in {', '.join(said)}." if said else ""
 
 
 def own_design(report: Row, rows: list[Row]) -> list[Row]:
-    """The rows with the study's own items and labels."""
+    """The rows of the study's own design."""
     return [row for row in rows if all(row[name] == value for name, value in report["planned"].items())]
 
 
@@ -118,7 +119,7 @@ def say_cheapest(entry: Row, within: float) -> str:
 
 
 def opening_of_annotators(report: Row) -> str:
-    """A sentence on α at the study's own items and labels, by scenario."""
+    """A sentence on α in the study's own design, by scenario."""
     rows = as_planned(report, ALPHA)
     design, question = say_design(report["planned"]), report["question"]
     if not rows:
@@ -141,15 +142,12 @@ def why_not(design: Row) -> str:
     """Why a plan never simulates the study's own design; empty if it can."""
     if design["overlap"] < 2:
         return ": agreement needs two labels an item"
-    return (
-        ""
-        if FEWEST_ITEMS <= design["items"] <= MOST_ITEMS
-        else f": a plan is of {FEWEST_ITEMS} to {MOST_ITEMS:,} items"
-    )
+    is_simulated = FEWEST_ITEMS <= design["items"] <= MOST_ITEMS
+    return "" if is_simulated else f": a plan is of {FEWEST_ITEMS} to {MOST_ITEMS:,} items"
 
 
 def say_others(report: Row, measure: str) -> str:
-    """How far studies with other raters differ at the study's own items and labels; empty if not simulated."""
+    """Write how far studies of the study's own design differ with other raters; empty if not simulated."""
     rows = [row for row in as_planned(report, measure) if row["spread"] is not None]
     spreads = ", ".join(f"± {say(measure, row['spread'])} ({row['scenario']})" for row in rows)
     design = say_design(report["planned"])
@@ -161,7 +159,7 @@ def as_planned(report: Row, measure: str) -> list[Row]:
 
 
 def table_of(report: Row, measure: str) -> Row:
-    """A measure's table, with a drawing of width by items for each number of labels per item that has widths."""
+    """A measure's table, with a drawing of widths by items for each number of labels per item."""
     rows = [row | {"width_ci": ends_of(row)} if row["width_error"] else row for row in of_measure(report, measure)]
     widest = max((row["width"] for row in rows if row["width"] is not None), default=1.0) or 1.0
     curves = []

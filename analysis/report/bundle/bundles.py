@@ -1,4 +1,4 @@
-"""The replication bundle: everything behind a study's figures, in one zip file that needs no platform."""
+"""The replication bundle: everything behind a study's figures in one zip file, usable without the platform."""
 
 import json
 from collections import Counter
@@ -28,7 +28,7 @@ from analysis.report.bundle.tables import (
     Made,
     multiverse_lines,
     own_tables,
-    said_together,
+    summarise_multiverse,
     universe_rows,
     whole_multiverse,
 )
@@ -49,12 +49,12 @@ EXPORTED = (
     *("participants", "context", "flags", "timings", "flow"),
     *("readings", "mentions", "read_backs", "read_back_names"),
 )
-# What people typed about themselves or their chatbot is in no bundle.
+# Columns with people's own words, which no bundle has.
 OWN_WORDS = ("comments", "reason", "chat_language")
 AS_WRITTEN = "name"  # of an item; with the texts only
 LEAST_OWN_WORDS = "model_shown"  # typed too, but kept if at least FEWEST people typed the same
 
-# What may narrow a side of the pair in a bundle: columns that its answers have in full.
+# The filters that may narrow a side of the pair: columns that a bundle's answers have in full.
 RECOMPUTED = {"cell", "memory", "plan", "language", "version", "excluded", "flagged", "people"}
 
 OF_ONE_STUDY = (
@@ -67,7 +67,7 @@ OF_ONE_STUDY = (
 def list_files(study: Study, report: Mapping[str, Any], texts: bool) -> Iterator[File]:
     tables = [*own_tables(study, texts)]
     if multiverse := whole_multiverse(study):
-        report = {**report, "multiverse": said_together(multiverse)}
+        report = {**report, "multiverse": summarise_multiverse(multiverse)}
         tables.append((UNIVERSES, partial(universe_rows, multiverse)))
     codebook = bundle_codebook(study, tables, texts)
     yield "README.md", whole(readme(study, report, texts))
@@ -122,7 +122,7 @@ def today() -> str:
 
 
 def planned_lines(report: Mapping[str, Any]) -> str:
-    """The verdicts of a study's hypotheses, in the order of its file; empty if it has none."""
+    """The README's section about hypotheses; empty if there are none."""
     rows = rows_of(report, Options())
     lines = [f"- `{row['hypothesis']}`: {row['text']} {say_difference(row)}: **{say_verdict(row)}**" for row in rows]
     return "\n".join(["## As planned", "", *lines, "", "All other numbers are explored.", ""]) if rows else ""
@@ -140,7 +140,7 @@ WITHOUT_TEXTS = (
 
 
 def study_files(study: Study) -> Iterator[File]:
-    """The definition of every version, as it was loaded."""
+    """Yield the definition of every version, as loaded."""
     for version in study.versions.order_by("number"):
         head = {"study": study.slug, "version": version.number, "sha256": version.sha256}
         about = head | {"created_at": version.created_at.isoformat(), "amendment": version.amendment}
@@ -162,7 +162,7 @@ def without_own_words(table: ExportTable, texts: bool) -> ExportTable:
 
 
 def may_stay(column: ExportColumn, texts: bool) -> bool:
-    """Whether a bundle may have the column. Of answers only options and numbers: free text may identify somebody."""
+    """Whether a bundle may have the column. Of answers, only options and numbers: free text may identify somebody."""
     if column.name in OWN_WORDS or (column.name == AS_WRITTEN and not texts):
         return False
     return column.source[:1] != ("answers",) or bool(column.levels) or column.kind == "integer"
@@ -239,7 +239,7 @@ def snapshot() -> Iterator[None]:
 
 @dataclass
 class StudyBundle:
-    """A bundle whose export is checked and noted. `texts` adds texts pasted and replied, verbatim; `compare` are the
+    """A bundle whose export is checked and noted. `texts`: with pasted texts and replies, verbatim; `compare`: the
     sides of its pair.
     """
 
@@ -253,7 +253,7 @@ class StudyBundle:
         return f"{self.study.slug}-bundle.zip"
 
     def contents(self, progress: Progress | None = None) -> Iterator[File]:
-        """Yield the bundle's files; read new answers first. Report and data agree, unless more come each time."""
+        """Read new answers, then yield the bundle's files. Report and data agree, unless data change at each try."""
         for is_last in (False, False, True):
             read_new(self.study, anew=False)
             before = self.stamp()
@@ -264,7 +264,7 @@ class StudyBundle:
                     return
 
     def stamp(self) -> Any:
-        """What the report is computed from, in short."""
+        """A stamp of the data behind the report."""
         return stamp_of(self.study)
 
     def compute(self, progress: Progress | None) -> Row:
@@ -274,8 +274,8 @@ class StudyBundle:
         yield from list_files(self.study, found, self.texts)
 
     def chunks(self, progress: Progress | None = None) -> Chunks:
-        """Yield the zip file, complete before its first piece is sent, so that a failure leaves no partial file. If
-        somebody withdraws meanwhile it is made again, since it may hold their answers.
+        """Yield the zip file, complete before its first chunk, so that a failure leaves no partial file. Make it again
+        if somebody withdraws meanwhile, since it may hold their answers.
         """
         before = None
         with TemporaryFile() as file:
@@ -288,8 +288,8 @@ class StudyBundle:
 
 
 def begin_bundle(study: Study, actor: str, texts: bool = False, compare: tuple[str, ...] = ()) -> StudyBundle:
-    """Check and note an export. Raises ReportError, noting nothing, if there is nothing to report on or no bundle can
-    hold a side's answers. Without `compare` the pair is the one its page opens with.
+    """Check and note an export. Raises ReportError, noting nothing, without a definition or if no bundle can hold a
+    side's answers. Without `compare`, the pair is the usual one.
     """
     check_definition(study)
     check_sides(study, compare)

@@ -25,7 +25,7 @@ from analysis.report.multiverse.universes import changed_in, curves_of, find_mul
 from surveys.models import BenchmarkItem, Response, Study, asked_of_all
 from surveys.studies.lifecycle import definition_of
 
-FEWEST = 5  # people who share what somebody typed about their chatbot; rarer words could name a person
+FEWEST = 5  # people who typed the same model; rarer words could identify a person
 READ = (
     text("letter", "the option that the text names; empty when unknown, and for recommendations"),
     ExportColumn(
@@ -181,7 +181,7 @@ def completions(study: Study) -> Rows:
         }
 
 
-# --- what was asked ----------------------------------------------------------
+# --- questions ---------------------------------------------------------------
 
 ITEMS = (text("benchmark", "its name"), text("item", "the question's id"), text("answer", "the right option"))
 
@@ -193,7 +193,7 @@ def items(study: Study) -> Rows:
     yield from found.values("benchmark", "item", "answer").iterator()
 
 
-OF_ROWS = ("planned", "rows", "alone")  # the fields of a curve that are in the table
+OF_ROWS = ("planned", "rows", "alone")  # fields of a curve that the table has
 UNIVERSES = ExportTable(
     "multiverse",
     "one hypothesis in one universe, or one of its prompts where they are not pooled",
@@ -216,7 +216,7 @@ UNIVERSES = ExportTable(
 
 
 def whole_multiverse(study: Study) -> dict[str, Any] | None:
-    """The multiverse of today's answers, which are the bundle's; None unless it is fully computed."""
+    """The multiverse of today's answers; None unless fully computed."""
     found, is_today = find_multiverse(study)
     return found if found and is_today and is_whole(found) else None
 
@@ -241,8 +241,8 @@ def universe_rows(document: Mapping[str, Any]) -> Iterator[Row]:
             }
 
 
-def said_together(document: Mapping[str, Any]) -> Row:
-    """The multiverse as in the bundle's report: curves without rows."""
+def summarise_multiverse(document: Mapping[str, Any]) -> Row:
+    """The multiverse in the bundle's report: curves without rows."""
     curves = [{name: curve[name] for name in curve if name not in OF_ROWS} for curve in curves_of(document)]
     return {"seed": document["seed"], "draws": document["draws"], "curves": curves}
 

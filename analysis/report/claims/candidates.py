@@ -1,4 +1,4 @@
-"""What could be claimed from a report's rows, by kind: each difference with its strength, and its family."""
+"""Candidates for claims in a report's rows, by kind: each difference with its strength, and its family."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,8 +22,8 @@ INFINITE = 1e9  # degrees of freedom of a normal statistic
 class Candidate:
     """A difference that could be claimed: its interval is `estimate` ± reach times `error`, none if `error` is 0.
 
-    `strength` is its statistic as a normal deviate, or, for shares, in units of a share's width, which `error` then is.
-    `turns`: answers in which nothing was found could reverse it, so that it is held back instead of claimed.
+    `strength`: its statistic as a normal deviate; for shares, in units of the share's width, which `error` then holds.
+    `turns`: whether answers in which nothing was found could reverse it; if so, it is held back.
     """
 
     strength: float
@@ -41,7 +41,7 @@ class Candidate:
 class Candidates:
     """The candidates of one kind, and their family: its number of `normal` tests, and its tails of shares.
 
-    `held` is the number of comparisons held back; `width` is the widest that a share of a half has.
+    `held`: the number of comparisons held back; `width`: the largest width of a share of a half.
     """
 
     found: Sequence[Candidate]
@@ -60,7 +60,7 @@ def of_normal(found: Iterable[Candidate | None], count: int) -> Candidates:
 
 
 def field_of(rows: list[Row], row: Row) -> Row | None:
-    """The field's row to compare with this one: the same prompt, and the chatbot it belongs to."""
+    """The field's row for the same prompt and chatbot."""
     model = row.get("chatbot") or ALL
     same = [other for other in rows if other["source"] == FIELD and other["model"] == model]
     return next((other for other in same if other["prompt"] == row["prompt"]), None)
@@ -77,7 +77,7 @@ def pairs_in(report: Report, part: str, of_offline: bool | None = None) -> Itera
 
 
 def items(of_offline: bool) -> Gather:
-    """Gather shares of people who get an item, the strongest of each source and prompt."""
+    """Gather shares of people who get an item, the strongest difference of each source and prompt."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, width = [], [], 0, 0.0
@@ -113,7 +113,7 @@ def variety(report: Report) -> Candidates:
 
 
 def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -> Candidate | None:
-    """A candidate from an estimate and its 95 % interval, by Student's t, and no stronger than by `p_tail` if known."""
+    """A candidate from an estimate and its 95 % interval, by Student's t, no stronger than a known `p_tail` allows."""
     effect, ends = number(test.get("effect")), span(test.get("ci"))
     if effect is None or ends is None or freedom < 1 or ends[1] <= ends[0]:
         return None
@@ -124,7 +124,7 @@ def of_interval(test: Row, freedom: float, row: Row, other: Row | None = None) -
 
 
 def letters(is_right: bool) -> Gather:
-    """Gather shares of the right letter, or of letters that offline never gives, tested among all its letters."""
+    """Gather shares of the right letter, or of letters that offline never gives, tested among all letters."""
 
     def gather(report: Report) -> Candidates:
         found, tails, held, tests, width = [], [], 0, 0, 0.0
@@ -155,24 +155,22 @@ def letters(is_right: bool) -> Gather:
 
 
 def pair_shares(kind: str, place: str, most: int, level: float) -> Gather:
-    """Gather the pair's items or options, the `most` strongest of each prompt. `level`: how near their width is to
-    that of a half.
-    """
+    """Gather the pair's items or options, the `most` strongest of each prompt. `level`: as in `share_width`."""
 
     def gather(report: Report) -> Candidates:
-        found, held, width, told, tested = list[Candidate](), 0, 0.0, dict[str, int](), set[str]()
+        found, held, width, ranks, tested = list[Candidate](), 0, 0.0, dict[str, int](), set[str]()
         for item in sorted(report["pair"].get(place) or [], key=lambda row: -row["strength"]):
             a, b, prompt = item["a"], item["b"], item["prompt"]
-            told[prompt] = told.get(prompt, 0) + 1
+            ranks[prompt] = ranks.get(prompt, 0) + 1
             if not is_enough(a, b):
                 continue
             tested.add(prompt)
             width = max(width, float(share_width(0.5, a["units"], b["units"], level)))
-            if told[prompt] > most:
+            if ranks[prompt] > most:
                 continue
             row, other = b | {"prompt": prompt}, a | {"prompt": prompt}
             if held_back(row, other):
-                held += told[prompt] == 1
+                held += ranks[prompt] == 1
                 continue
             turns, given = may_turn(row, b["share"], other, a["share"]), (item["strength"], item["difference"])
             found.append(Candidate(*given, row, other, item["width"], item=item, is_share=True, turns=turns))
@@ -198,7 +196,7 @@ def nearest(report: Report) -> Candidates:
 
 
 def person(report: Report) -> Candidates:
-    """Gather for each chatbot's field, over all prompts, what another person adds to asking the same one again."""
+    """Gather, for each chatbot's field over all prompts, how much more two people's answers differ than one's own."""
     rows = [row for row in report.get("person_or_dice") or [] if row["source"] == FIELD and is_whole(report, row)]
     tested = [row for row in rows if row["p"] is not None and is_enough({"units": row["repeated"]})]
     made = (
@@ -211,15 +209,14 @@ def person(report: Report) -> Candidates:
 
 
 def is_whole(report: Report, row: Row) -> bool:
-    """Whether the row is the mean over prompts, or of the only one."""
-    same = [
-        other for other in report["person_or_dice"] if all(other[name] == row[name] for name in ("source", "model"))
-    ]
-    return not row["prompt"] or not any(not other["prompt"] for other in same)
+    """Whether the row is the mean over prompts, or that of the only prompt."""
+    names = ("source", "model")
+    same = [other for other in report["person_or_dice"] if all(other[name] == row[name] for name in names)]
+    return not row["prompt"] or all(other["prompt"] for other in same)
 
 
 def states(report: Report) -> Candidates:
-    """Gather how far each state of the account moves answers beyond the dice, by chatbot, over all its prompts."""
+    """Gather how far each state of the account moves answers beyond the dice, by chatbot, over all prompts."""
     rows = list(report.get("arms") or [])
     whole = {(row["arm"], row["model"]) for row in rows if not row["prompt"]}
     tested = [
@@ -236,15 +233,15 @@ def states(report: Report) -> Candidates:
 
 
 def explained(report: Report) -> Candidates:
-    """Gather how much further answers at each level of an explanation are from everybody else's."""
+    """Gather how much further than its base each level of an explanation lies from everybody else's answers."""
     rows = [row for row in report.get("explanations") or [] if is_enough(row) and span(row["ci"])]
     made = (of_interval({"effect": row["effect"], "ci": row["ci"]}, row["units"] - 1, row) for row in rows)
     return of_normal(made, len(rows))
 
 
 def groups(report: Report) -> Candidates:
-    """Gather each group of people against everybody else with the same chatbot, by prompt, if there is enough of both
-    (a test's n is that of the smaller).
+    """Gather each group of people against everybody else with the same chatbot, by prompt, if there is enough of both;
+    a test's n is that of the smaller side.
     """
     found, held, count = [], 0, 0
     for row in report.get("cells") or []:
@@ -339,7 +336,7 @@ def spread(report: Report) -> Candidates:
 
 
 def shared_ends(row: Row) -> tuple[float, float]:
-    """The lowest and highest score on the questions that offline runs were asked too, as the noise floor takes them."""
+    """The lowest and highest score on the questions shared with offline runs, which the noise floor is about."""
     return (row["shared_min"], row["shared_max"]) if "shared_min" in row else (row["min"], row["max"])
 
 
@@ -349,7 +346,7 @@ def shared_range(row: Row) -> float:
 
 
 def least_range(row: Row) -> float:
-    """The least range that the runs' scores can have, whatever unknown answers say; 0 if it may be any on a part."""
+    """The least range of the runs' scores, whatever unknown answers say; 0 if the shared part may have any range."""
     if "shared_min" in row:
         return 0.0 if row.get("unknown_answers") else shared_range(row)
     highs = [high for run in row["runs"] if (high := number(run.get("high"))) is not None]

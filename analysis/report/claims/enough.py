@@ -6,7 +6,7 @@ from analysis.charts.figure import Report, Row
 from analysis.report.dataset import FIELD
 from surveys.studies.wording import plural
 
-FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is said
+FEWEST = 20  # people, simulated users or repeats of either side, below which nothing is tested or claimed
 MOST_UNKNOWN = 0.5  # share of answers in which nothing was found, above which nothing is compared
 ALL_OUT = "The study’s rules of exclusion leave all answers of people out."
 TO_LISTS, TO_CHOICES = " to prompts for recommendations", " to questions with options"
@@ -51,13 +51,13 @@ def held_back(row: Row, other: Row) -> str:
 
 
 def all_out(report: Report) -> str:
-    """Say that rules of exclusion leave no answer of a person; empty if they leave some, or left none out."""
+    """Say that exclusion rules leave no person's answer; empty if some are left, or none were left out."""
     left_out = any(rule["answers"] for rule in report.get("exclusions", ()))
     return ALL_OUT if left_out and not report["answers"]["field"] else ""
 
 
 def unread_in(report: Report) -> str:
-    """Say how many texts are not read yet, as what is missing may be among them; empty if there are none."""
+    """Say how many texts are still unread, since missing answers may be among them; empty if none are."""
     count = report.get("answers", {}).get("unread")
     return f"Nothing is compared yet: {plural(count, 'text')} still to be read." if count else ""
 
@@ -65,7 +65,7 @@ def unread_in(report: Report) -> str:
 def too_few(rows: Sequence[Row], to: str = "") -> str:
     """Why nothing is compared among a part's rows: whose answers are missing or too few; empty if there are enough.
 
-    `to`: which prompts the part is about, of which a study may have none.
+    `to`: the kind of prompts that the part is about, in words.
     """
     people = [row for row in rows if row["source"] == FIELD and row.get("n")]
     others = [row for row in rows if row["source"] != FIELD and row.get("n")]

@@ -1,6 +1,6 @@
 """Which differences a page may claim: of 100 studies without any difference, at most 5 make a claim on it.
 
-First the kinds of claims: the part they are about, the page that shows more, and the pages that may make them.
+A kind of claim has a part of the report, a page that shows more, and a share of the chance on each page that makes it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from functools import cached_property
 from analysis.charts.figure import Report, Row
 from analysis.charts.tables import at
 from analysis.report.claims import candidates as gathered
-from analysis.report.claims import sentences as told
+from analysis.report.claims import sentences
 from analysis.report.claims.candidates import Candidate, Candidates, Gather, pair_shares, shared_range
 from analysis.report.claims.enough import NOTHING_FOUND, too_few, unread_in
-from analysis.report.claims.sentences import Sure, Tell, asked_of, points, who
+from analysis.report.claims.sentences import MakeClaims, Sure, asked_of, points, who
 from analysis.report.dataset import OFFLINE
 from analysis.stats.simultaneous import LEVEL, PART_WAY, Family, reach
 from surveys.studies.wording import INTERVAL, Span, decimal, plural, span
@@ -27,7 +27,7 @@ def both_sides(report: Report) -> str:
 
 
 def no_letter(report: Report) -> str:
-    """Say how many letters only the field gives, in as many answers of each side, and how many by chance."""
+    """Say how many letters only the field gives, among equally many answers of each side, and how many by chance."""
     found = [at(row, "against_field.new_letters") for row in report.get("choices") or [] if row["source"] == OFFLINE]
     known = [one for one in found if one]
     if not known:
@@ -44,13 +44,13 @@ def no_drift(report: Report) -> str:
     return f"In none of {compared} of a run and its repetition is drift sure."
 
 
-FEW_RUNS = 5  # fewer say nothing about a range
-# Whether as many repeats alone may have every range; not sure does not mean equal.
+FEW_RUNS = 5  # fewer tell nothing about a range
+# By whether as many repeats alone may have every range; "not sure" does not mean equal.
 HOLD = {True: "No score surely moves", False: "It is open whether scores hold"}
 
 
 def no_spread(report: Report) -> str:
-    """Say how far simulated users move a score where they move it most, compared with as many repeats."""
+    """Say how far simulated users move the score that they move most, compared with as many repeats."""
     rows = [row for row in report.get("benchmarks") or [] if span((row.get("noise_floor") or {}).get("ci"))]
     puppets = [row for row in rows if row["source"] != OFFLINE]
     if not puppets:
@@ -68,14 +68,14 @@ def no_spread(report: Report) -> str:
 
 @dataclass(frozen=True)
 class ClaimKind:
-    """A kind of claim. `tested` (plural `many`) names a test of its family; `unsaid` says that nothing is sure, with
-    the `sides` of a pair and, as `within`, from what size in `unit` a difference would be.
+    """A kind of claim. `tested` (plural `many`) names a test of its family. `unsaid` says that nothing is sure; it may
+    name the `sides` of a pair and, as `within`, the size in `unit` from which a difference would be.
     """
 
     part: str
     page: str
     gather: Gather
-    tell: Tell
+    make: MakeClaims
     tested: str
     many: str
     unsaid: str | Callable[[Report], str]
@@ -89,83 +89,83 @@ class ClaimKind:
 
 KINDS = {
     "items": ClaimKind(
-        "heterogeneity", "items", gathered.items(True), told.tell_items,
+        "heterogeneity", "items", gathered.items(True), sentences.claim_items,
         "prompt and offline source, each item", "prompts and offline sources, each item", NO_ITEM, "points",
     ),
     "items of puppets": ClaimKind(
-        "heterogeneity", "items", gathered.items(False), told.tell_items,
+        "heterogeneity", "items", gathered.items(False), sentences.claim_items,
         "prompt and other source, each item", "prompts and other sources, each item", NO_ITEM, "points",
     ),
     "variety": ClaimKind(
-        "heterogeneity", "heterogeneity", gathered.variety, told.tell_variety, "entropy", "entropies",
+        "heterogeneity", "heterogeneity", gathered.variety, sentences.claim_variety, "entropy", "entropies",
         "No difference in how varied field and models are is sure{within}.", "bits",
     ),
     "right": ClaimKind(
-        "choices", "choices", gathered.letters(True), told.tell_right,
+        "choices", "choices", gathered.letters(True), sentences.claim_right,
         "share of right answers", "shares of right answers",
         "For no question is a difference between the field and a model sure{within}.", "points",
     ),
     "letters": ClaimKind(
-        "choices", "choices", gathered.letters(False), told.tell_letters,
+        "choices", "choices", gathered.letters(False), sentences.claim_letters,
         "share of a letter", "shares of letters", no_letter,
     ),
     "nearest": ClaimKind(
-        "calibration", "calibration", gathered.nearest, told.tell_nearest,
+        "calibration", "calibration", gathered.nearest, sentences.claim_nearest,
         "pair of sock puppets", "pairs of sock puppets",
         "No sock puppet is surely nearer to the field than all others.",
     ),
     "groups": ClaimKind(
-        "cells", "demographics", gathered.groups, told.tell_groups, "group and prompt", "groups and prompts",
+        "cells", "demographics", gathered.groups, sentences.claim_groups, "group and prompt", "groups and prompts",
         "For no group of people is a difference from everybody else’s answers sure{within}.",
     ),
     "person": ClaimKind(
-        "person_or_dice", "person-or-dice", gathered.person, told.tell_person,
+        "person_or_dice", "person-or-dice", gathered.person, sentences.claim_person,
         "chatbot, person against dice", "chatbots, person against dice",
         "Whether another person gets other answers than the same person asked again is not sure{within}.",
         "unlikeness",
     ),
     "states": ClaimKind(
-        "arms", "person-or-dice", gathered.states, told.tell_states,
+        "arms", "person-or-dice", gathered.states, sentences.claim_states,
         "state of the account", "states of the account",
         "No state of the account moves answers surely beyond the dice{within}.", "unlikeness",
     ),
     "explained": ClaimKind(
-        "explanations", "explanations", gathered.explained, told.tell_explained, "level", "levels",
+        "explanations", "explanations", gathered.explained, sentences.claim_explained, "level", "levels",
         "Nothing known about people is told apart as an explanation{within}.", "unlikeness",
     ),
     "drift": ClaimKind(
-        "drift", "drift", gathered.drift, told.tell_drift,
+        "drift", "drift", gathered.drift, sentences.claim_drift,
         "repetition and prompt", "repetitions and prompts", no_drift,
     ),
     "ranges": ClaimKind(
-        "benchmarks", "benchmarks", gathered.ranges, told.tell_ranges, "place of a range", "places of ranges",
+        "benchmarks", "benchmarks", gathered.ranges, sentences.claim_ranges, "place of a range", "places of ranges",
         "No range of scores lies surely apart from the offline runs’.",
     ),
     "novel": ClaimKind(
-        "benchmarks", "benchmarks", gathered.new_letters, told.tell_new_letters,
+        "benchmarks", "benchmarks", gathered.new_letters, sentences.claim_new_letters,
         "share of new letters", "shares of new letters",
         "To no benchmark do runs surely give new letters more often than offline runs would.",
     ),
     PAIR_ITEMS: ClaimKind(
-        "pair", "pair", pair_shares(PAIR_ITEMS, "items", 3, PART_WAY), told.tell_pair_shares,
+        "pair", "pair", pair_shares(PAIR_ITEMS, "items", 3, PART_WAY), sentences.claim_pair_shares,
         "prompt, each item", "prompts, each item",
         "For no item is a difference between {sides} sure{within}.", "points",
     ),
     PAIR_OPTIONS: ClaimKind(
-        "pair", "pair", pair_shares(PAIR_OPTIONS, "options", 8, 0.0), told.tell_pair_shares,
+        "pair", "pair", pair_shares(PAIR_OPTIONS, "options", 8, 0.0), sentences.claim_pair_shares,
         "prompt, each option", "prompts, each option",
         "For no option is a difference between {sides} sure{within}.", "points",
     ),
     PAIR_VARIETY: ClaimKind(
-        "pair", "pair", gathered.pair_variety, told.tell_pair_variety, "entropy", "entropies",
+        "pair", "pair", gathered.pair_variety, sentences.claim_pair_variety, "entropy", "entropies",
         "No difference in how varied {sides} are is sure{within}.", "bits",
     ),
     "spread": ClaimKind(
-        "benchmarks", "benchmarks", gathered.spread, told.tell_spread,
+        "benchmarks", "benchmarks", gathered.spread, sentences.claim_spread,
         "range beside repeats", "ranges beside repeats", no_spread,
     ),
 }  # fmt: skip
-# Each kind's part of the 5 in 100 that a page may claim by chance, shared among the kinds that a study has.
+# Each kind's weight in the 5 in 100 that a page may claim by chance, divided among the kinds that a study has.
 PAGES: dict[str, dict[str, float]] = {
     "overview": {
         "items": 1.0, "items of puppets": 0.4, "variety": 0.03, "right": 0.04, "letters": 0.03, "nearest": 0.02,
@@ -188,8 +188,8 @@ PAGES: dict[str, dict[str, float]] = {
 # --- the gate ----------------------------------------------------------------
 
 OVERVIEW = "No difference between the field and the models is sure"
-BESIDE_MODELS = ("items", "items of puppets", "variety", "right", "letters")  # the kinds that this sentence is about
-HIDDEN = "Of what these filters show, no difference is sure."  # if a sure one is among what they hide
+BESIDE_MODELS = ("items", "items of puppets", "variety", "right", "letters")  # the kinds that OVERVIEW is about
+HIDDEN = "Of what these filters show, no difference is sure."  # if they hide a sure one
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ class TestedKind:
 
     @property
     def held(self) -> int:
-        """How many comparisons are not made, or would be claimed if unknown answers could not reverse them."""
+        """The number of comparisons not made, or not claimed because unknown answers could reverse them."""
         return self.pool.held + sum(self.family.p(one.strength) < LEVEL for one in self.pool.found if one.turns)
 
     def sure(self) -> list[Sure]:
@@ -238,11 +238,11 @@ Shown = Callable[[Row], bool]
 
 
 def claims_of(
-    report: Report, told: Report | None = None, shown: Shown = lambda row: True
+    report: Report, narrowed: Report | None = None, shown: Shown = lambda row: True
 ) -> tuple[list[Row], list[Row]]:
-    """All claims of the pages whose parts are there, and for each page what was tested and what it opens with.
+    """Return the claims of all pages whose parts are there, and for each page its family of tests and its opening.
 
-    The whole report is tested; claimed is what filters leave of it: the rows that are `shown`, in the words of `told`.
+    Tests cover the whole report; claims only the rows that filters leave, which are `shown` and in `narrowed`.
     """
     pools = {name: kind.gather(report) for name, kind in KINDS.items() if kind.part in report}
     claims: list[Row] = []
@@ -251,7 +251,7 @@ def claims_of(
         tested = list(tested_on(weights, pools))
         if tested:
             family = family_row(report, page, tested, shown)
-            found = list(claims_on(told or report, page, tested, family["family"], shown))
+            found = claims_on(narrowed or report, page, tested, family["family"], shown)
             families.append(opened_with(found, family))
             claims += found
     return claims, families
@@ -265,22 +265,22 @@ def tested_on(weights: Mapping[str, float], pools: Mapping[str, Candidates]) -> 
 
 
 def shown_of(tested: TestedKind, shown: Shown) -> list[Sure]:
-    """What filters leave of the sure candidates; all of a pair, whose sides say themselves whose answers they are."""
+    """The sure candidates that filters leave; all of a pair, whose sides name their own answers."""
     return [one for one in tested.sure() if KINDS[tested.kind].part == "pair" or shown(one.row)]
 
 
-def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, shown: Shown) -> Iterator[Row]:
-    """Yield the largest claim of each kind, in the order of the page's kinds, then the second of each, and so on."""
+def claims_on(report: Report, page: str, tested: list[TestedKind], family: str, shown: Shown) -> list[Row]:
+    """Return claims of the page's kinds in turn, the largest of each kind first."""
     found = []
     for place, each in enumerate(tested):
-        rows = KINDS[each.kind].tell(report, shown_of(each, shown))
+        rows = KINDS[each.kind].make(report, shown_of(each, shown))
         for number, row in enumerate(sorted(rows, key=lambda row: -row["size"])):
             found.append((number, place, {"page": page, "kind": each.kind, "family": family, **row}))
-    return iter([row for _, _, row in sorted(found, key=lambda entry: entry[:2])])
+    return [row for _, _, row in sorted(found, key=lambda entry: entry[:2])]
 
 
 def opened_with(claims: Sequence[Row], family: Row) -> Row:
-    """The family of a page with these claims: its `sentence` is the first one, and no kind of theirs is `unsaid`."""
+    """The page's family with its first claim as `sentence`, and without claimed kinds in `unsaid`."""
     if not claims:
         return family
     first, claimed = claims[0], {claim["kind"] for claim in claims}
@@ -290,14 +290,14 @@ def opened_with(claims: Sequence[Row], family: Row) -> Row:
 
 
 def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown) -> Row:
-    """The family of a page without claims. `within`: by kind, half the width of its widest interval; `unsaid`: by kind,
-    what to say if nothing sure is shown.
+    """The family of a page without claims. By kind, `within` is half the width of its widest interval, and `unsaid`
+    the sentence if nothing sure is shown.
     """
     widths = {each.kind: half for each in tested if (half := each.half_width)}
     held = sum(each.held for each in tested)
     hidden = {each.kind for each in tested if each.sure() and not shown_of(each, shown)}
     unsaid = {
-        each.kind: HIDDEN if each.kind in hidden else KINDS[each.kind].say_unsaid(report, told_width(each))
+        each.kind: HIDDEN if each.kind in hidden else KINDS[each.kind].say_unsaid(report, width_words(each))
         for each in tested
     }
     opening = unsaid_on_overview(report, tested) if page == "overview" else unsaid[tested[0].kind]
@@ -319,11 +319,11 @@ def family_row(report: Report, page: str, tested: list[TestedKind], shown: Shown
 def unsaid_on_overview(report: Report, tested: list[TestedKind]) -> str:
     """Say that no difference between field and models is sure, or why they are not compared."""
     if tested[0].kind in BESIDE_MODELS:
-        return f"{OVERVIEW}{told_width(tested[0])}."
+        return f"{OVERVIEW}{width_words(tested[0])}."
     return too_few(report.get("heterogeneity") or report.get("choices") or [])
 
 
-def told_width(tested: TestedKind) -> str:
+def width_words(tested: TestedKind) -> str:
     half, unit = tested.half_width, KINDS[tested.kind].unit
     if not half or not unit:
         return ""
@@ -332,9 +332,8 @@ def told_width(tested: TestedKind) -> str:
 
 
 def opening_of(report: Report, page: str) -> str:
-    """What a page opens with: its first claim, or that there is none; empty if there is too little to compare.
-
-    Says so if texts are unread, as what is missing may be among them.
+    """A page's opening: its first claim, or that none is sure; if nothing is tested, how many texts are unread, since
+    missing answers may be among them; else empty.
     """
     family = next((family for family in report.get("families") or () if family["page"] == page), None)
     if family:
@@ -343,7 +342,7 @@ def opening_of(report: Report, page: str) -> str:
 
 
 def said_of(report: Report, kinds: Sequence[str], page: str = "overview") -> str:
-    """A page's first claim of these kinds, or that nothing of them is sure."""
+    """A page's first claim of these kinds, or that none of them is sure."""
     here = [claim for claim in report.get("claims") or () if claim["page"] == page and claim["kind"] in kinds]
     if here:
         return str(here[0]["sentence"])

@@ -22,7 +22,7 @@ SIMULTANEOUS = f"simultaneous {INTERVAL}"
 
 
 def who(report: Report, row: Row) -> str:
-    """Name a row's source, such as Offline with gpt-4o-mini, or the field of ChatGPT."""
+    """Name a row's source, such as offline with gpt-4o-mini, or the field of ChatGPT."""
     if row["source"] == FIELD:
         return "the field" if row["model"] == ALL else f"the field of {chatbot_name(report, row)}"
     known = SOURCES.get(row["source"])
@@ -36,7 +36,7 @@ def chatbot_name(report: Report, row: Row) -> str:
 
 
 def settings_among(row: Row, rows: Sequence[Row]) -> str:
-    """In brackets, the settings in which a row differs from others of its source, model and benchmark, if any."""
+    """The settings in which a row differs from others of its source, model and benchmark, in brackets, if any."""
     words = ", ".join(differing_words(row, rows, ("source", "model", "benchmark")))
     return f" ({words})" if words else ""
 
@@ -66,7 +66,7 @@ class Sure:
         return [int(row["n"]) for row in (self.other, self.row) if row.get("n")]
 
 
-Tell = Callable[[Report, Sequence[Sure]], Iterator[Row]]
+MakeClaims = Callable[[Report, Sequence[Sure]], Iterator[Row]]
 
 
 def claim(sure: Sure, measure: str, sentence: str, size: float, definitions: list[str], **more: Any) -> Row:
@@ -93,14 +93,14 @@ def points(value: float) -> str:
 
 
 def both_shares(one: float, other: float) -> tuple[str, str]:
-    """Two shares, with a decimal if without it they would seem to lie further apart, or less, than `points` says."""
+    """Write two shares, with a decimal if rounded ones would differ by another number than `points` gives."""
     apart = abs(round(100 * one) - round(100 * other))
     digits = 0 if f"{apart}" == points(one - other) else 1
     return percent(one, digits), percent(other, digits)
 
 
 def apart(ci: Span | None, scale: float = 100, digits: int = 0) -> str:
-    """The ends of a difference's interval without signs, smaller first, the smaller one not rounded to 0."""
+    """Write the ends of a difference's interval without signs, the smaller first and not rounded to 0."""
     ends = sorted(abs(scale * end) for end in ci or (0, 0))
     digits = next((more for more in range(digits, digits + 3) if round(ends[0], more)), digits)
     return "–".join(decimal(end, digits) for end in ends)
@@ -118,7 +118,7 @@ def by_source(found: Sequence[Sure]) -> list[list[Sure]]:
     return list(kinds.values())
 
 
-def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, field, item = one.row, one.other, one.candidate.item
         topic, (share, beside) = prompt_name(row["prompt"]), both_shares(item["other"], item["value"])
@@ -136,23 +136,21 @@ def tell_items(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         }
 
 
-def tell_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_pair_shares(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Claim items that one side names, or options that it takes, more often."""
     names = [report["pair"][key]["name"] for key in "ab"]
     for one in found:
         item, topic = one.candidate.item, prompt_name(one.row["prompt"])
         shares = both_shares(*(item[key]["share"] for key in "ab"))
-        verb, of = ("answers", f"“{topic}” with") if "is_right" in item else ("names", "")
-        what = f"{verb} {of} {item['name']}".replace("  ", " ")
-        where = "" if "is_right" in item else f" to “{topic}”"
+        verb, where = (f"answers “{topic}” with", "") if "is_right" in item else ("names", f" to “{topic}”")
         words = (
-            f"{names[0]} {what} in {shares[0]} of answers{where}, {inside(names[1])} in {shares[1]}: "
+            f"{names[0]} {verb} {item['name']} in {shares[0]} of answers{where}, {inside(names[1])} in {shares[1]}: "
             f"{points(item['difference'])} points apart {aside(one)}."
         )
         yield claim(one, "item_share", words, abs(item["difference"]), ["item_share", "simultaneous"], params={})
 
 
-def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Claim for how many prompts one side is more varied, and where most."""
     names = [report["pair"][key]["name"] for key in "ab"]
     rows = [row for row in report["pair"]["varied"] if is_enough(row)]
@@ -169,13 +167,13 @@ def tell_pair_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def inside(name: str) -> str:
-    """The name of a side in the middle of a sentence."""
+    """The name of a side within a sentence."""
     first, space, rest = name.partition(" ")
     return f"{first.lower() if first in ('The', 'Offline') else first}{space}{rest}"
 
 
 def for_prompts(best: Sure, claimed: int, asked: int) -> str:
-    """For how many prompts something is claimed, and for which most."""
+    """Write the number of prompts with the claim, and the prompt where it is strongest."""
     name = f"“{prompt_name(best.row['prompt'])}”"
     if asked == 1:
         return f"for {name}"
@@ -190,7 +188,7 @@ def headline(report: Report, row: Row, field: Row, item: Row) -> str:
     return f"Asked for {topic}, {whose} names {item['name']} in {share} of answers. Of {people}, {beside} get it."
 
 
-def tell_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_variety(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Claim for how many prompts the field is more, or less, varied than each source."""
     for some in by_source(found):
         best = max(some, key=lambda one: abs(one.candidate.estimate))
@@ -216,7 +214,7 @@ def is_beside(other: Row, row: Row) -> bool:
     return all(other[name] == row[name] for name in ("source", "model"))
 
 
-def tell_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         item, question = one.candidate.item, prompt_name(one.row["prompt"])
         share, beside = both_shares(item["other"], item["value"])
@@ -228,7 +226,7 @@ def tell_right(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, col.CORRECT.name, words, abs(one.candidate.estimate), definitions)
 
 
-def tell_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         item, question = one.candidate.item, prompt_name(one.row["prompt"])
         words = (
@@ -238,8 +236,8 @@ def tell_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, "new_letters", words, abs(one.candidate.estimate), ["new_letters", "simultaneous"])
 
 
-def tell_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claim which sock puppet is nearest to the field, and say how near offline comes."""
+def claim_nearest(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """Claim which sock puppet is nearest to the field, beside offline's distance."""
     rows = report.get("calibration") or []
     for one in found:
         row = one.row
@@ -267,7 +265,7 @@ def bits(row: Row) -> str:
     return f"{decimal(row['jsd_excess'])} bits{interval}"
 
 
-def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     """Split the difference between two people's answers into dice and person, or say what another person adds."""
     several = len({row["model"] for row in report["person_or_dice"] if row["source"] == FIELD}) > 1
     for one in found:
@@ -292,12 +290,12 @@ def tell_person(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def between(ci: Span | None, digits: int = 2) -> str:
-    """The ends of a difference's interval; without signs if both are below 0, as "takes away" or "nearer" says so."""
+    """Write the ends of a difference's interval; without signs if both are negative, which "nearer" already says."""
     ends = [-end for end in reversed(ci)] if ci and ci[1] < 0 else ci or ()
     return " to ".join(decimal(end, digits) for end in ends)
 
 
-def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, value = one.row, one.candidate.estimate
         words = (
@@ -308,8 +306,8 @@ def tell_states(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, "arm_effect", words, abs(value), ["arm_effect", "simultaneous"], params={})
 
 
-def tell_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
-    """Claim an effect for what was drawn by lot, an association for all else."""
+def claim_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+    """Claim an effect of explanations drawn by lot, an association for all others."""
     for one in found:
         row, value = one.row, one.candidate.estimate
         way = f"{decimal(abs(value), 3)} {'further from' if value > 0 else 'nearer to'} everybody else’s"
@@ -321,7 +319,7 @@ def tell_explained(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, "explanation", words, abs(value), ["explanation", "simultaneous"], params={})
 
 
-def tell_groups(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_groups(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, effect = one.row, one.candidate.estimate
         measure = col.CORRECT if is_choice(row) else col.ENTROPY
@@ -338,7 +336,7 @@ def tell_groups(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield claim(one, measure.name, words, size, ["cell", measure.name, "simultaneous"], params=params)
 
 
-def tell_drift(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_drift(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, distance = one.row, one.candidate.estimate
         words = (
@@ -352,11 +350,11 @@ def tell_drift(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
 
 
 def asked_of(row: Row) -> str:
-    """The benchmark, or how many of its questions, that the offline runs were asked too."""
+    """The benchmark, or the number of its questions if offline runs share only a part."""
     return f"{row['shared_questions']:,} questions of {row['benchmark']}" if "shared_min" in row else row["benchmark"]
 
 
-def tell_ranges(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_ranges(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row = one.row
         scores = f"{' to '.join(map(percent, shared_ends(row)))} in {len(row['runs'])} runs"
@@ -367,7 +365,7 @@ def tell_ranges(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield of_benchmark(one, "overlaps_offline", words, abs(one.candidate.estimate))
 
 
-def tell_new_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_new_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for one in found:
         row, (low, high) = one.row, one.ci or (0.0, 0.0)
         words = (
@@ -380,7 +378,7 @@ def tell_new_letters(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
         yield of_benchmark(one, "novel_excess", words, row["novel_excess"], [col.NOVEL.name, "novel_excess"])
 
 
-def tell_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
+def claim_spread(report: Report, found: Sequence[Sure]) -> Iterator[Row]:
     for some in [max(found, key=lambda one: shared_range(one.row))] if found else []:
         row, floor = some.row, some.row["noise_floor"]
         words = (

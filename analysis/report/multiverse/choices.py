@@ -1,4 +1,4 @@
-"""What a multiverse varies: each choice declared once, with the options a study has and what each changes."""
+"""The choices that a multiverse varies, each declared once: its options in a study, and what each changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ ALL_RULES, NO_RULE, ALL_BUT = "all rules", "no rule", "all but "
 
 
 class Answers:
-    """A study's answers under each choice; each way of reading is loaded once."""
+    """A study's answers under each choice; loads each way of reading once."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -43,7 +43,7 @@ class Answers:
         return definition_of(self.study.current_id)
 
     def frames(self, *ways: str) -> Frames:
-        """Answers read as planned or in these other ways, without people who completed after a shown end."""
+        """Answers read as planned or in other ways, without people who completed after a shown end."""
         if ways not in self.loaded:
             given: dict[str, Any] = {name: value for way in ways for name, value in WAYS[way](self).items()}
             loaded, end = load_frames(self.study, **given), stand(self.study).shown
@@ -59,7 +59,7 @@ class Answers:
         return [rule for rule in rules_of(self.study) if rule.scope]
 
     def left_out(self, option: str) -> tuple[list[int], list[int]]:
-        """Ids of the people and responses that this option's rules leave out."""
+        """Ids of the people and responses that the option's rules exclude."""
         if option not in self.out:
             kept = [] if option == NO_RULE else [rule for rule in self.rules if option != ALL_BUT + rule.slug]
             self.out[option] = [*excluded_people(self.study, kept)], [*excluded_responses(self.study, kept)]
@@ -67,13 +67,13 @@ class Answers:
 
     @cached_property
     def doubtful(self) -> tuple[list[int], list[int]]:
-        """Ids of the responses and completions whose readings are in doubt and not decided by a person."""
+        """Ids of the responses and completions whose readings are doubtful and not decided by a person."""
         found = waiting(answers_of(self.study)).values_list("response_id", "completion_id")
         return [one for one, _ in found if one], [other for _, other in found if other]
 
     @cached_property
     def anew(self) -> dict[int, tuple[list[str], str]]:
-        """Items and letter of answers that today's rules read differently, by the answer's id."""
+        """Today's items and letter of answers that today's rules read differently, by the answer's id."""
         changed = {one["answer"]: one["after"] for one in find_changes(self.study)}
         return {key: ([*map(normalise_item, one["names"])], one["letter"]) for key, one in changed.items()}
 
@@ -97,7 +97,7 @@ WAYS: dict[str, Callable[[Answers], dict[str, Any]]] = {
     ANEW: lambda answers: {"anew": answers.anew},
 }
 
-# --- what options do to answers
+# --- effects of options on answers
 
 
 def leave_doubtful(answers: Answers, frames: Frames, option: str) -> Frames:
@@ -119,7 +119,7 @@ def exclude_by(answers: Answers, frames: Frames, option: str) -> Frames:
     return replace(frames, field=replace(frames.field, table=table.assign(excluded=excluded)))
 
 
-# --- which options there are, as planned first
+# --- the options of each choice, as planned first
 
 
 def rule_options(answers: Answers, hypothesis: Hypothesis) -> list[str]:
@@ -135,7 +135,7 @@ def languages(answers: Answers, hypothesis: Hypothesis) -> list[str]:
 
 
 def temperatures(answers: Answers, hypothesis: Hypothesis) -> list[str]:
-    """Temperatures of the runs, the report's first; of two models those of both, after AS_REPORTED if theirs differ."""
+    """Temperatures of the runs, the report's first; for two models, shared ones, after AS_REPORTED if theirs differ."""
     data, found = answers.planned, list[list[str]]()
     for text in filter(None, (hypothesis.a, hypothesis.b)):
         side = read_side(text)
@@ -161,7 +161,7 @@ def when(is_there: Callable[[Answers, Hypothesis], Any], *options: str) -> Calla
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice of analysis. `options` are a hypothesis's, as planned first; fewer than two leave nothing to choose."""
+    """A choice of analysis. `options`: those for a hypothesis, as planned first; fewer than two leave no choice."""
 
     label: str
     options: Callable[[Answers, Hypothesis], list[str]]
@@ -210,7 +210,7 @@ CHOICES: dict[str, Choice] = {
 
 
 def choices_for(answers: Answers, hypothesis: Hypothesis) -> dict[str, list[str]]:
-    """What varies for a hypothesis: those choices, of the plan's or else of all, that have at least two options."""
+    """The choices for a hypothesis that have at least two options, among the plan's or else all."""
     plan = answers.definition.plan
     named = (plan and plan.multiverse) or tuple(CHOICES)
     found = {name: CHOICES[name].options(answers, hypothesis) for name in CHOICES if name in named}

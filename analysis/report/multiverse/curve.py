@@ -9,7 +9,7 @@ from analysis.charts.figure import Figure, Options, Row, Words, below, empty_fig
 from analysis.charts.marks import along, dots, make_legend, room_for
 from analysis.charts.tables import Column
 from analysis.charts.theme import LIGHT, Series, printable
-from analysis.report.planned.verdicts import unit_of, unit_word, written
+from analysis.report.planned.verdicts import sized_as, unit_of, unit_word, written
 from surveys.studies.files.hypotheses import ALONE
 from surveys.studies.wording import p_value, percent, plural, with_unit
 
@@ -94,14 +94,13 @@ def heading_of(curve: Row) -> str:
 def mark_of(curve: Row, row: Row, rank: int, scale: float) -> Row:
     series = UNTESTED if row["p"] is None else PASSES if row["p"] <= curve["alpha"] else FAILS
     low, high = row["ci"] or (row["value"], row["value"])
-    told = f"{written(curve['measure'], row['value'])} {unit_word(curve['measure'])}"
     return {
         "rank": rank,
         "series": PLANNED if row == curve["planned"] else series,
         "value": scale * row["value"],
         "low": scale * low,
         "high": scale * high,
-        "text": f"universe {rank} of {len(curve['rows'])}: {told}",
+        "text": f"universe {rank} of {len(curve['rows'])}: {sized_as(curve['measure'], row['value'])}",
     }
 
 
@@ -132,7 +131,7 @@ def ticks(x: alt.X, names: Sequence[str], room: int, pitch: float) -> list[alt.C
 
 
 def opening_of(found: Row, curves: Sequence[Row]) -> str:
-    """For example: 3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."""
+    """Such as "3 hypotheses in 64 universes; the planned sign in 38 to 100 % of those with an estimate."."""
     if not found["done"]:
         return ""
     what = f"{plural(len(found['hypotheses']), 'hypothesis', 'hypotheses')} in {plural(found['done'], 'universe')}"
@@ -144,12 +143,11 @@ def opening_of(found: Row, curves: Sequence[Row]) -> str:
 
 
 def say_curve(curve: Row) -> str:
-    """Say how many universes there are, and what shares have the planned sign and a small p; it judges nothing."""
+    """Say how many universes there are, and the shares with the planned sign and with a small p; without a verdict."""
     drawn = f"{curve['all']:,} of {curve['possible']:,} universes were drawn, with all that change one choice"
     whole = drawn if curve["all"] < curve["possible"] else plural(curve["all"], "universe")
-    parts = [f"{whole}; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"]
-    if curve["computed"] == curve["all"]:
-        parts = [whole]
+    done = f"; {curve['computed']:,} {'is' if curve['computed'] == 1 else 'are'} computed"
+    parts = [whole + done * (curve["computed"] < curve["all"])]
     if curve["n"] < curve["computed"]:
         parts.append(f"{curve['n']:,} with an estimate")
     if curve["same_sign"] is not None:
@@ -157,12 +155,7 @@ def say_curve(curve: Row) -> str:
     if curve["significant"] is not None:
         share = f"{percent(curve['significant'])} of {curve['tested']:,}"
         parts.append(f"{share} a p of at most {curve['alpha']:g}, each taken alone")
-    return f"{join(parts)}."
-
-
-def join(parts: Sequence[str]) -> str:
-    found = ", ".join(parts)
-    return found[0].upper() + found[1:]
+    return f"{', '.join(parts)}."
 
 
 def describe(curve: Row) -> str:
@@ -176,7 +169,7 @@ def describe(curve: Row) -> str:
 
 
 def rows_alone(curve: Row) -> list[dict[str, Any]]:
-    """Rows in words for the universes that change one choice only, after the planned one."""
+    """Rows in words: the planned universe, then those that change one choice only."""
     labels = {each["choice"]: each for each in curve["choices"]}
     planned = [(("As planned", ""), curve["planned"])] if curve["planned"] else []
     alone = [((labels[name]["label"], option), row) for row in curve["alone"]

@@ -1,6 +1,6 @@
 """All universes of a study's hypotheses: lists them, tests each, and summarises them as curves.
 
-What is done is kept, so that an interrupted multiverse goes on where it stopped.
+Finished universes are kept, so that an interrupted multiverse resumes.
 """
 
 import time
@@ -85,7 +85,7 @@ def list_universes_of(answers: Answers, hypothesis: Hypothesis, plan: PlanKeys, 
 
 
 def done_in(document: Mapping[str, Any] | None) -> Done:
-    """The rows that an interrupted multiverse already has."""
+    """The rows of an interrupted multiverse, by hypothesis and options."""
     found: Done = {}
     for entry in document["hypotheses"] if document else ():
         for row in entry["rows"]:
@@ -94,7 +94,7 @@ def done_in(document: Mapping[str, Any] | None) -> Done:
 
 
 def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dict[str, Any]]:
-    """Yield the multiverse after each universe; do not compute those `done` again."""
+    """Yield the multiverse after each universe, without computing those `done` again."""
     document = list_universes(answers, seed, draws)
     plan, waiting = answers.definition.plan or PlanKeys(), list[tuple[int, Universe, Hypothesis, Row]]()
     for hypothesis, entry in zip(answers.definition.hypotheses, document["hypotheses"], strict=True):
@@ -105,7 +105,7 @@ def explore(answers: Answers, done: Done, seed: int, draws: int) -> Iterator[dic
                 names = (choice["choice"] for choice in entry["choices"])
                 waiting.append((rank, dict(zip(names, options, strict=True)), hypothesis, entry))
     yield document
-    # Hypotheses in the same universe follow one another, as they share its answers.
+    # Hypotheses in one universe follow one another, since they share its answers.
     waiting.sort(key=lambda each: (each[0], *each[1].items()))
     before = None
     for _, universe, hypothesis, entry in waiting:
@@ -131,7 +131,7 @@ def row_of(row: Row, universe: Universe) -> Row:
     }
 
 
-# --- what they say together
+# --- summaries
 
 
 def curves_of(document: Mapping[str, Any]) -> list[Row]:
@@ -175,7 +175,7 @@ def curve_of(entry: Row, prompts: list[str], rows: Sequence[Row]) -> Row:
 
 
 def changed_in(entry: Row, row: Row) -> list[tuple[str, str]]:
-    """The choices that differ from the plan, with the words of the option taken."""
+    """The choices that differ from the plan, each with the words of its option."""
     found = []
     for choice, taken in zip(entry["choices"], row["options"], strict=True):
         words = {each["option"]: each["words"] for each in choice["options"]}
@@ -192,7 +192,7 @@ class MultiverseError(Exception):
 
 
 def check(study: Study) -> None:
-    """Raise MultiverseError if there are no hypotheses, or before the end, when each universe would be a look."""
+    """Raise MultiverseError without hypotheses, or before the end, when each universe would be a look."""
     check_definition(study)
     if not definition_of(study.current_id).of_answers:
         raise MultiverseError(f"{study.slug} has no hypotheses. Write [[hypotheses]] in its study file and load it.")
@@ -209,7 +209,7 @@ def fingerprint_of(study: Study) -> str:
 
 
 def find_multiverse(study: Study) -> tuple[dict[str, Any] | None, bool]:
-    """The multiverse of today's answers, or the last whole one while that is not whole; and whether it is today's."""
+    """The multiverse of today's answers, or the last whole one while that is incomplete; and whether it is today's."""
     row, is_today = find_kept(study)
     return row and row.value, is_today
 

@@ -1,4 +1,4 @@
-"""The page that waits for a replication bundle: workers compute its report, then the page hands out the file."""
+"""The page of a replication bundle: waits until workers have computed its report, then hands out the file."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> Http
 
 
 def labels_instead(request: HttpRequest) -> HttpResponse | None:
-    """Redirect annotation studies to the bundle of labels, whose report is there at once; None for other studies."""
+    """Redirect annotation studies to the bundle of labels, which needs no waiting; None for other studies."""
     study = request.study
     if study.current_id is None or definition_of(study.current_id).annotation is None:
         return None
@@ -52,7 +52,7 @@ def labels_instead(request: HttpRequest) -> HttpResponse | None:
 
 @study_page(only=require_safe)
 def prepare(request: HttpRequest) -> HttpResponse:
-    """Have missing parts computed; once none are missing, the page hands out the file by itself."""
+    """Have workers compute missing parts; once there are none, the page hands out the file by itself."""
     if elsewhere := labels_instead(request):
         return elsewhere
     file = reverse("compare:bundle", args=[request.study.slug]) + ("?texts=1" if "texts" in request.GET else "")
@@ -64,7 +64,7 @@ def prepare(request: HttpRequest) -> HttpResponse:
 
 @study_page(only=require_safe)
 def progress(request: HttpRequest) -> HttpResponse:
-    """Show how far the report is; reload the page once it is there, or can no longer be made."""
+    """Show the report's progress; reload the page once it is complete, or can no longer be made."""
     try:
         page = bundle_page(request.study)
     except ReportError:
@@ -76,12 +76,12 @@ def progress(request: HttpRequest) -> HttpResponse:
 
 
 def bundle_page(study: Study) -> dict[str, Any]:
-    """Which parts of today's report are computed; has workers compute the rest. ReportError without a definition."""
+    """The progress of today's report; has workers compute the rest. ReportError without a definition."""
     check_definition(study)
     shown = Shown(study, Asked(Filters(compare=usual_pair(study))), tuple(PARTS))
     missing, is_stuck = shown.missing(), False
     waiting = keep(study, "unread", shown.reportings["about"].fingerprint, lambda: unread(study))
-    if missing and not waiting:  # else they would be computed twice
+    if missing and not waiting:  # texts read later would change the fingerprint
         is_stuck = not ask_for({part: shown.reportings[part] for part in missing})
     return standing(shown, missing) | {
         "unread": waiting,

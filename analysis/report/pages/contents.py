@@ -1,4 +1,4 @@
-"""The contents of a comparing page: filters, the first screen, sections, notices, links, the texts behind numbers."""
+"""The contents of a comparing page: filters, first screen, sections, notices, links, and texts behind numbers."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis.answers.compared import runs_of
-from analysis.charts.figure import Report, Row
+from analysis.charts.figure import Report, Row, prompt_name
 from analysis.charts.rows import simulated_words
 from analysis.models import Completion
 from analysis.report.claims.candidates import field_of
@@ -50,7 +50,7 @@ RULE = "Each side’s answer that shares most items with all others of that side
 
 
 def frame(request: HttpRequest, wanted: Page, asked: Asked) -> dict[str, Any]:
-    """What a page shows before its numbers are there: links to the others, filters, chips and its address."""
+    """All that a page shows before its numbers: links to the other pages, filters, chips and its address."""
     study = request.study
     offered = filter_options(study)
     return {
@@ -116,15 +116,16 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
     places = Places(shown)
     report = shown.report
     found = findings(report, wanted.name)
+    linked = [finding_links(places, entry) for entry in found]
     sections = [section_of(places, section) for section in wanted.sections]
     opening = first_screen(places) if wanted is OVERVIEW else {}
     planned = planned_on_page(report) if wanted is OVERVIEW else None
-    used = list(opening.pop("used", ()))
+    used = ["jsd_excess", "jsd_bits"] * (wanted is OVERVIEW)
     used += [name for section in sections for table in section["tables"] for name in table.definitions]
     used += [name for finding in found for name in finding["definitions"]]
     picked = places.chosen_prompt if "prompt" in wanted.switches else ""
     tested = next((family for family in report["families"] if family["page"] == wanted.name), None)
-    notices = notices_of(request.study.slug, report, tested, shown.asked.address(), shown.older)
+    notices = list(find_notices(request.study.slug, report, (tested or {}).get("held", 0), shown.older))
     baselines = runs_of(request.study).filter(study=request.study, benchmark="")
     return {
         **frame(request, wanted, shown.asked),
@@ -133,8 +134,8 @@ def contents(request: HttpRequest, wanted: Page, shown: Shown, missing: list[str
         "explored": wanted.say(report) if planned else "",
         "planned": planned,
         **opening,
-        "found": [finding_links(places, entry) for entry in found],
-        "others": [finding_links(places, entry) for entry in found[1:]],
+        "found": linked,
+        "others": linked[1:],
         "tested": tested,
         "notices": notices,
         "more_notices": len(notices) - 1,
@@ -181,11 +182,11 @@ def finding_links(places: Places, finding: dict[str, Any]) -> dict[str, Any]:
 def picker_of(places: Places, picked: str) -> list[tuple[str, str, bool]]:
     asked = places.shown.asked
     lists = [prompt["slug"] for prompt in places.shown.report["prompts"] if prompt["kind"] == "recommendation"]
-    return [(places.prompt(slug), asked.with_filters(prompt=(slug,)), slug == picked) for slug in lists]
+    return [(prompt_name(slug), asked.with_filters(prompt=(slug,)), slug == picked) for slug in lists]
 
 
 def searched_with(asked: Asked, picked: str) -> list[tuple[str, str]]:
-    """What a search keeps of the view: its filters, and the prompt shown."""
+    """The view's parameters that a search keeps: filters and the prompt shown."""
     kept = [pair for pair in asked.filters.to_pairs() if pair[0] != "prompt"]
     return [*kept, ("prompt", picked)] if picked else kept
 
@@ -200,7 +201,7 @@ def compared_row(places: Places, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def where_compared(row: dict[str, Any]) -> str:
-    """On which pages a source is compared, and why not on the others."""
+    """Name the pages that compare a source, and why the others do not."""
     if "first" in row:
         return f"Drift only: the settings of run {row['first']} on another day, so that no answer counts twice"
     if row["main"]:
@@ -223,7 +224,6 @@ def first_screen(places: Places) -> dict[str, Any]:
     headline = find_headline(places.shown.report)
     far, *small = [figure_of(places, name) | about_figure(places, name) for name in OVERVIEW_FIGURES]
     found: dict[str, Any] = {"far": far, "small": small, "pair": pair_on_page(places, headline)}
-    found["used"] = ["jsd_excess", "jsd_bits"]
     if headline:
         rows = (("people", headline.people), ("calls", headline.row))
         behind = [(f"{row['n']:,} {whose}", places.texts(row)) for whose, row in rows]
@@ -267,7 +267,7 @@ def pair_on_page(places: Places, headline: Headline | None) -> dict[str, Any] | 
         | {"model": places.model(row), "all": places.texts(row), "n": row["n"]}
         for (one,), row in zip(found, rows, strict=True)
     ]
-    return {"prompt": places.prompt(rows[0]["prompt"]), "sides": sides, "rule": RULE}
+    return {"prompt": prompt_name(rows[0]["prompt"]), "sides": sides, "rule": RULE}
 
 
 def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None:
@@ -282,12 +282,12 @@ def pair_of(report: Report, headline: Headline | None) -> tuple[Row, Row] | None
     return None
 
 
-# --- what a reader has to know beside the numbers: one line above the figure, in full below it
+# --- notices: one line above the figure, in full below it
 
 
 @dataclass(frozen=True)
 class Notice:
-    """A notice. `look` is its class on the page; `part` names the template of one that is renewed by itself."""
+    """A notice. `look`: its class on the page; `part`: the template of one that renews itself."""
 
     words: str
     links: tuple[tuple[str, str], ...] = ()
@@ -295,12 +295,10 @@ class Notice:
     part: str = ""
 
 
-def notices_of(slug: str, report: Report, tested: Row | None, query: str, newer: bool) -> list[Notice]:
-    """All notices, most severe first: what is simulated, not counted yet, may still change, or is good to know."""
-    return list(find_notices(slug, report["answers"], report, (tested or {}).get("held", 0), query, newer))
+def find_notices(slug: str, report: Report, held: int, newer: bool) -> Iterator[Notice]:
+    """Yield all notices, most severe first: simulated data, numbers not counted yet or open to change, and the rest."""
+    answers = report["answers"]
 
-
-def find_notices(slug: str, answers: Row, report: Report, held: int, query: str, newer: bool) -> Iterator[Notice]:
     def page(name: str) -> str:
         return reverse(f"answers:{name}", args=[slug])
 
@@ -392,7 +390,7 @@ def call_of(study: Study, row: Completion) -> tuple[str, str]:
 
 
 def mark_names(text: str, names: Iterable[str]) -> SafeString:
-    """Escape the text and mark every place where it has one of the names."""
+    """Escape the text and mark every occurrence of a name."""
     wanted = sorted({name for name in names if name}, key=len, reverse=True)
     if not wanted:
         return SafeString(escape(text))

@@ -1,4 +1,4 @@
-"""Views that go beyond reading *As planned*: taking a look before the end, and the page of the multiverse."""
+"""Views beside *As planned*: taking a look before the end, and the page of the multiverse."""
 
 import json
 from functools import partial
@@ -34,7 +34,7 @@ from surveys.studies.pages import as_file, saying, show, study_page
 
 @study_page(Role.RESEARCHER, require_POST)
 def take(request: HttpRequest) -> HttpResponse:
-    """Take a look at the hypotheses at this many people; the audit trail keeps who did."""
+    """Take a look at the hypotheses at this many people; the audit trail records it."""
     at = request.POST.get("at", "")
     with saying(request, LookError):
         if not (at.isascii() and at.isdecimal() and len(at) < 8):
@@ -100,7 +100,7 @@ def shown(study: Study, curve: Row, number: int) -> dict[str, Any]:
 
 @compare_page
 def curve_part(request: HttpRequest, number: int) -> HttpResponse:
-    """A curve that was not drawn yet when its page was requested, since drawing takes a second."""
+    """A curve not drawn yet when its page was requested; drawing takes a second."""
     curve = find_curve(request, number)
 
     def draw() -> list[str]:
@@ -122,7 +122,7 @@ def find_curve(request: HttpRequest, number: int) -> Row:
 
 @study_page(Role.RESEARCHER, require_POST)
 def compute(request: HttpRequest) -> HttpResponse:
-    """Have a worker go on with the multiverse, unless one does already."""
+    """Have a worker continue the multiverse, unless one does already."""
     study = planned(request)
     try:
         universes.check(study)

@@ -34,7 +34,7 @@ LONG = 330  # characters of a description
 PUT_AS = {"helm": "as HELM puts it", "bare": "question and choices only"}
 SENTENCE_END = re.compile(r"(?<=\.) ")
 
-# --- how a page names what a row is about, and where the texts behind a number are
+# --- names on a page, and addresses of the texts behind its numbers
 
 ABOUT = ("prompt", "source", "model")
 
@@ -53,9 +53,6 @@ class Places:
     def names(self) -> dict[tuple[str, str], str]:
         return names_of(self.shown.study)
 
-    def prompt(self, slug: str) -> str:
-        return prompt_name(slug)
-
     def chatbot(self, slug: str | None) -> str:
         return "Everybody" if slug in (None, ALL) else self.names.get(("chatbot", str(slug)), str(slug))
 
@@ -66,16 +63,16 @@ class Places:
     def prompt_cell(self, row: Row) -> Cell:
         order = list(self.names)
         place = order.index(("prompt", row["prompt"])) if ("prompt", row["prompt"]) in order else len(order)
-        return Cell(self.prompt(row["prompt"]), key=place)
+        return Cell(prompt_name(row["prompt"]), key=place)
 
     def source_cell(self, row: Row, settings: bool = False) -> Cell:
-        """The source with all its settings, or only with how much history it has."""
+        """The source with all its settings, or only its history size."""
         made_up = "simulated" if row.get("simulated") else ""
         name = LABELS.get(row["source"], row["source"])
         return named(str(name), chip=made_up, soft=setting_words(row) if settings else amount_words(row))
 
     def model_cell(self, row: Row) -> Cell:
-        """The chatbot with its model; a model of no chatbot alone."""
+        """The chatbot with its model; a model without a chatbot by itself."""
         name = self.model(row)
         chatbot, _, model = names_in(self.shown.report).get(name, name).partition(BESIDE)
         return named(chatbot, soft=model)
@@ -93,16 +90,13 @@ class Places:
     def compared(self, page: str, query: str) -> str:
         return address_of(self.shown.study, page, query)
 
-    def page(self, name: str) -> str:
-        return reverse(f"compare:{name}", args=[self.slug])
-
     def run(self, number: int) -> str:
         return reverse("baselines:run", args=[self.slug, number])
 
     # --- how the page shows its parts
 
     def options(self, figure: str, narrow: bool = False) -> Options:
-        """What the address chooses, as far as the figure's page offers that choice."""
+        """The choices of the address that the figure's page offers."""
         asked, switches = self.shown.asked, FIGURE_PAGES[figure].switches
         return Options(
             narrow=narrow,
@@ -115,7 +109,7 @@ class Places:
 
     @property
     def chosen_prompt(self) -> str:
-        """The prompt of the page's first claim, else the first recommendation; one that the address names, if any."""
+        """The prompt of the page's first claim, else the first recommendation, among those that the address names."""
         report, wanted = self.shown.report, self.shown.asked.filters.prompt
         lists = [prompt["slug"] for prompt in report["prompts"] if prompt["kind"] == "recommendation"]
         told = [claim["prompt"] for claim in report["claims"] if claim["page"] == "items"][:1]
@@ -135,9 +129,8 @@ class Places:
             changes["href"] = self.texts(
                 row | asked, **{key: value for key, value in asked.items() if key not in ABOUT}
             )
-        if column.href:
-            page, number = column.href(row)
-            changes["href"] = getattr(self, page)(number)
+        if column.run:
+            changes["href"] = self.run(column.run(row))
         for name, found in (("chip", column.chip), ("soft", column.soft), ("key", column.key)):
             if found:
                 changes[name] = found(row)
@@ -166,7 +159,7 @@ def named(text: str, chip: str = "", soft: str = "") -> Cell:
 def setting_words(row: Row) -> str:
     """The row's settings in words; a switch that is off is left out."""
     settings = ", ".join(map(spoken_setting, (row.get("settings") or "").split(", ")))
-    given = {name: None if value is False else value for name, value in row.items()}  # a switch that is off goes unsaid
+    given = {name: None if value is False else value for name, value in row.items()}
     return ", ".join(words_of(given | {"settings": settings}))
 
 
@@ -177,7 +170,7 @@ def spoken_setting(setting: str) -> str:
 
 
 Made = TypeVar("Made")
-# --- figures: drawn once for what they show, kept in the cache, and written as files
+# --- figures: drawn once, cached, and written as files
 
 KEPT_SECONDS = 3600
 DRAWN = ("svg", "png", "pdf")
@@ -203,7 +196,7 @@ class PageFigure:
 
     @property
     def said(self) -> str:
-        """The description and what the caption adds to it; the caption's own part alone if the description is long."""
+        """The description and what the caption adds to it; only the caption's own part if the description is long."""
         if len(self.alt) >= LONG:
             return self.own
         return " ".join([self.alt, *(part for part in SENTENCE_END.split(self.own) if part not in self.alt)])
@@ -218,13 +211,13 @@ def key_of(kind: str, *about: Any) -> str:
 
 
 def key_in(places: Places, what: str) -> str:
-    """A cache key that changes with anything that changes what is drawn."""
+    """A cache key of all that the drawing depends on."""
     shown = places.shown
     return key_of("compare", shown.study.pk, shown.fingerprint, shown.asked.address(sort="", q=""), what)
 
 
 def draw_once(key: str, make: Callable[[], Made]) -> Made:
-    """Return what was made under this key within the hour, else make it."""
+    """Return the value cached under this key within the hour, else make it."""
     found: Made | None = cache.get(key)
     if found is None:
         found = make()
@@ -233,7 +226,7 @@ def draw_once(key: str, make: Callable[[], Made]) -> Made:
 
 
 def find_drawing(places: Places, name: str) -> PageFigure | None:
-    """The figure if it has been drawn, else None: drawing takes a second that a page need not wait for."""
+    """The figure if it has been drawn, else None; a page need not wait a second for it."""
     return cache.get(key_in(places, f"page {name}"))
 
 

@@ -1,4 +1,4 @@
-"""The comparing pages, what an address asks of them, and what is kept of the report they show."""
+"""The comparing pages, the views that addresses ask for, and the kept results that they show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,9 +35,9 @@ from surveys.studies.access import studies_of
 
 @dataclass(frozen=True)
 class Page:
-    """A comparing page. `parts` have to be computed for it; it shows those in `shown`, or all of them.
+    """A comparing page. It needs `parts`, and shows those in `shown`, or all of them.
 
-    `kind` names the claims that lead to it, `switches` what a reader may choose on it.
+    `kind`: the claims that lead to it; `switches`: what a reader may choose on it.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Page:
         return self.parts if self.shown is None else self.shown
 
     def say(self, report: Report) -> str:
-        """Its first claim, that there is none, why nothing is compared, or its question."""
+        """The opening: its first claim or that none is sure, why nothing is compared, or its question."""
         say = say_nothing_tested if self.name == "overview" else PARTS[self.parts[0]].say
         why = (say_nobody(report) if self.of_people else "") or (say(report) if say else "")
         return opening_of(report, self.name) or why or self.question
 
 
 def say_nobody(report: Report) -> str:
-    """Why no answer of a person counts although there are some; empty if one counts, or there are none."""
+    """Why no person's answer counts although there are some; else empty."""
     return "" if report["answers"]["field"] else all_out(report) or unread_in(report)
 
 
@@ -234,8 +234,8 @@ class Asked:
         filters = checked(request.study, Filters.from_query(query, (*OWN, *ignore)), studies_of(request.user))
         return cls(
             filters,
-            _one_of("values", query.get("values") or VALUES[0], VALUES),
-            _one_of("measure", query.get("measure") or MEASURES[0], MEASURES),
+            one_of("values", query.get("values") or VALUES[0], VALUES),
+            one_of("measure", query.get("measure") or MEASURES[0], MEASURES),
             query.get("sort", "")[:60],
             query.get("q", "").strip()[:LONGEST_SEARCH],
         )
@@ -251,7 +251,7 @@ class Asked:
         return urlencode([*asked.filters.to_pairs(), *((name, v) for name, v in own if v != getattr(Asked, name))])
 
     def of_pair(self, study: Study) -> Self:
-        """The same view, with the pair that its page opens with if no sides are named."""
+        """The same view, with the usual pair if no sides are named."""
         if self.filters.compare or not (usual := usual_pair(study)):
             return self
         return replace(self, filters=replace(self.filters, compare=usual))
@@ -260,7 +260,8 @@ class Asked:
         return self.address(filters=replace(self.filters, **changes))
 
 
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return the value. Raises FilterError if it is not known."""
     if value not in known:
         raise FilterError(f"{name} is one of {', '.join(known)}, not {value[:60]}.")
     return value
@@ -295,7 +296,7 @@ class FilterField:
 
     @property
     def chosen(self) -> str:
-        """What its menu says: all or both, one by name, or how many."""
+        """The label of its menu: all or both, the name of a single one, or the number chosen."""
         names = [option.label for option in self.options if option.chosen]
         if len(names) in (0, len(self.options)):
             return "all" if len(self.options) != 2 else "both"
@@ -343,12 +344,12 @@ def chips_of(offered: Offered, asked: Asked) -> list[Chip]:
     ]
 
 
-# --- what is shown: read where it is kept, else computed by a worker while the page counts
+# --- results: read if kept, else computed by a worker while the page waits
 
 
 @dataclass
 class Shown:
-    """The kept results of the parts a page needs. `older` says that newer answers are not counted yet."""
+    """The kept results of the parts that a page needs. `older`: whether newer answers are not counted yet."""
 
     study: Study
     asked: Asked
@@ -358,7 +359,7 @@ class Shown:
 
     @cached_property
     def reportings(self) -> dict[str, Reporting]:
-        """The view of the report that each part is taken from."""
+        """The view in which each part is computed."""
         return views_for(self.study, self.asked.filters, self.parts, every_item=bool(self.asked.q))
 
     @property
@@ -367,7 +368,7 @@ class Shown:
 
     @property
     def wanted(self) -> dict[str, tuple[str, str]]:
-        """The name and fingerprint under which each part would be kept."""
+        """The name and fingerprint of each part's kept result."""
         return {name: (f"{name}:{view.view}", view.fingerprint) for name, view in self.reportings.items()}
 
     @property
@@ -376,12 +377,12 @@ class Shown:
         return MetricValue.objects.filter(study=self.study, name__in=names)
 
     def missing(self) -> list[str]:
-        """The names of parts that are not kept for today's answers; reads no results."""
+        """The names of parts not kept for today's answers, found without reading results."""
         there = {*self.rows.values_list("name", "fingerprint")}
         return [part for part, key in self.wanted.items() if key not in there]
 
     def look(self) -> list[str]:
-        """Find what is kept, older results included; return the names of parts not kept for today's answers."""
+        """Find kept results, older ones included; return the names of parts not kept for today's answers."""
         wanted, rows = self.wanted, self.rows.order_by("computed_at", "pk")
         newest = {row.name: row for row in rows}
         exact = {(row.name, row.fingerprint): row for row in rows}
@@ -404,12 +405,12 @@ class Shown:
         return max(row.computed_at for row in self.kept.values())
 
     def is_newer_than(self, since: int) -> bool:
-        """Whether all parts were computed after those of a page that shows the numbers of `since`."""
+        """Whether all parts were computed after `since`, in microseconds."""
         return 0 < since < min((in_microseconds(row.computed_at) for row in self.kept.values()), default=0)
 
     @cached_property
     def report(self) -> dict[str, Any]:
-        """The report as `analysis.report.reports.report` gives it, with these parts and these rows only."""
+        """The report of `analysis.report.reports.report` with these parts and rows only."""
         return write_report(self.reportings["about"], self.asked.filters, self.kept)
 
 
@@ -417,8 +418,8 @@ def in_microseconds(at: datetime) -> int:
     return round(at.timestamp() * 1_000_000)
 
 
-SMALL = 1_000  # texts; a report of at most so many is computed while the reader waits
-PATIENCE = 120  # looks at a report under way, after which a missing worker is suspected
+SMALL = 1_000  # texts, up to which a report is computed while the reader waits
+PATIENCE = 120  # polls of a report under way, after which a worker is assumed missing
 
 
 def has_few_texts(study: Study) -> bool:
@@ -430,7 +431,7 @@ def has_few_texts(study: Study) -> bool:
 
 
 def begin(shown: Shown) -> bool:
-    """Ask a worker for the parts, and then for all others; return False if none can be reached."""
+    """Ask a worker for the parts, then for all others; return False if none can be reached."""
     return ask_for(shown.reportings, [part for part in PARTS if part not in shown.reportings])
 
 
@@ -450,7 +451,7 @@ def ask_for(views: Mapping[str, Reporting], others: Sequence[str] = ()) -> bool:
 
 
 def standing(shown: Shown, missing: Sequence[str], looks: int = 0) -> dict[str, Any]:
-    """How many of the parts are computed, and which."""
+    """The progress of the parts."""
     parts = shown.reportings
     return {
         "parts": [(PARTS[part].words, part not in missing) for part in parts],
@@ -463,7 +464,7 @@ def standing(shown: Shown, missing: Sequence[str], looks: int = 0) -> dict[str, 
 
 
 def register_one_of(name: str, words: Iterable[str]) -> None:
-    """Register a converter that takes one of these words."""
+    """Register a path converter for these words."""
     register_converter(type(name, (StringConverter,), {"regex": "|".join(words)}), name)
 
 

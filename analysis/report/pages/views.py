@@ -1,6 +1,5 @@
-"""The comparing pages: shown at once if their numbers are kept, else once a worker has computed them.
-
-Behind each number are the texts that it counts.
+"""The comparing pages, shown at once if their numbers are kept, else once a worker has computed them; their figures;
+and the texts behind each number.
 """
 
 from collections import Counter
@@ -37,6 +36,7 @@ from analysis.report.pages.shown import (
     Shown,
     begin,
     has_few_texts,
+    one_of,
     standing,
 )
 from analysis.report.questions.variability import NothingToTake, as_prompts, choose
@@ -112,7 +112,7 @@ def here(wanted: Page) -> str:
 
 @compare_page
 def computing(request: HttpRequest, name: str) -> HttpResponse:
-    """Show how far the numbers of a page are; reload the page once they, or older ones, are there."""
+    """Show the progress of a page's numbers; reload the page once they, or older ones, are kept."""
     asked, wanted = Asked.read(request, ignore=("looks", "newer", "since", "unread")), PAGES[name]
     shown = Shown(request.study, asked, wanted.parts)
     missing = shown.look()
@@ -137,7 +137,7 @@ def number_in(request: HttpRequest, name: str, digits: int) -> int:
 
 @compare_page
 def figure_part(request: HttpRequest, name: str) -> HttpResponse:
-    """A figure that was not drawn yet when its page was requested."""
+    """A figure not drawn yet when its page was requested."""
     asked = Asked.read(request)
     places = Places(computed(request.study, asked, name))
     section = {"figure": name, **drawing_of(draw(places, name)), **about_figure(places, name)}
@@ -158,8 +158,7 @@ def computed(study: Study, asked: Asked, figure: str) -> Shown:
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     asked = Asked.read(request, ignore=("scheme", "width"))
     scheme = request.GET.get("scheme", "print" if kind == "pdf" else "light")
-    if scheme not in SCHEMES:
-        raise FilterError(f"scheme is one of {', '.join(SCHEMES)}, not {scheme[:60]}.")
+    one_of("scheme", scheme, SCHEMES)
     width = request.GET.get("width", "")  # mm of a journal column; none if the figure is for a page
     if width and width not in map(str, COLUMN_PX):
         raise FilterError(f"width is one of {', '.join(map(str, COLUMN_PX))} (mm), not {width[:60]}.")
@@ -167,7 +166,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
     return as_file(written, FIGURE_FILES[kind], f"{request.study.slug}-{name}.{kind}")
 
 
-# --- the texts behind a number: who or what wrote each, how it was read, and where it names the item ---
+# --- the texts behind a number: its author, its reading, and where it names the item
 
 PER_PAGE = 20
 ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm", "occasion")
@@ -175,8 +174,8 @@ ABOUT = ("prompt", "source", "model", "item", "letter", "benchmark", "run", "arm
 
 @dataclass(frozen=True)
 class WantedText:
-    """The number whose texts are wanted: of `runs`, or all of the source; those that name `item`, or any; those that
-    choose `letter` ("" is unknown), or any; for the field, of this `asking` (arm and occasion).
+    """The texts wanted: of `runs`, or all; that name `item`, or any; that choose `letter` ("": unknown), or any; for
+    the field, of this `asking` (arm and occasion).
     """
 
     prompt: str
@@ -268,7 +267,7 @@ def describe(names: dict[tuple[str, str], str], wanted: WantedText, named: Count
 
 
 def behind(study: Study, filters: Filters, wanted: WantedText) -> tuple[str, list[int]]:
-    """Return `response` (for the field) or `completion`, and the ids in the order in which they are counted."""
+    """Return `response` (for the field) or `completion`, and the ids of those that the number counts."""
     kind = "response" if wanted.source == FIELD else "completion"
     frames = load_frames(study, [wanted.prompt] if wanted.asking == FIRST else ())
     data = Data(study, definition_of(study.current_id), frames, filters).asked(*wanted.asking)

@@ -1,4 +1,4 @@
-"""A pair of sides: which items and letters differ most, how varied each is, and how far apart they are."""
+"""A pair of sides: the items and letters that differ most, how varied each side is, and their distance."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -29,7 +29,7 @@ from surveys.studies.wording import INTERVAL, decimal, join_words, percent, plur
 
 
 def compute(data: Data) -> Row:
-    """Empty unless the filters name a pair. Differences are always the first side minus the second."""
+    """Compute the part, empty unless the filters name a pair. Differences are the first side minus the second."""
     if not data.filters.compare:
         return {}
     a, b = (choose(data, text) for text in data.filters.compare)
@@ -133,7 +133,7 @@ def letters_of(a: Chosen, b: Chosen, prompt: str) -> Found:
 
 
 def families(items: Sequence[Found], options: Sequence[Found], varied: Sequence[Row]) -> dict[str, Family]:
-    """Families as in the page's claims: those present share the chance that it says anything if nothing differs."""
+    """Families as in the page's claims: those present divide the chance of claims if nothing differs."""
     found = {PAIR_ITEMS: items, PAIR_OPTIONS: options}
     enough = {
         name: any(is_enough(row["a"], row["b"]) for rows, _ in some for row in rows) for name, some in found.items()
@@ -156,7 +156,7 @@ def by_size(rows: Iterable[Row]) -> list[Row]:
 
 
 def shares_rows(rows: Sequence[Row], gaps: ShareGaps, family: Family | None) -> Iterator[Row]:
-    """Add the difference, its simultaneous interval and corrected p, or why there is none."""
+    """Yield rows with the difference, its simultaneous interval and corrected p, or why there is none."""
     for row in rows:
         place = row.pop("place")
         gap, width, strength = (float(found[place]) for found in (gaps.gaps, gaps.widths, gaps.strength))
@@ -182,7 +182,7 @@ def varied_row(a: Chosen, b: Chosen, prompt: str, found: Comparison) -> Row:
 
 
 def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
-    """Distances by prompt, and their mean over prompts above what chance gives samples of these sizes."""
+    """Distances by prompt, and their mean, with what chance gives samples of these sizes."""
     pair = (a.side.text, b.side.text)
     found: dict[str, Distance] = {prompt: one.distances[pair] for prompt, one in compared.items()}
     rows = [{"prompt": prompt, "n": one.units, **distance_values(one)} for prompt, one in found.items()]
@@ -203,7 +203,7 @@ def distances_of(a: Chosen, b: Chosen, compared: dict[str, Comparison]) -> Row:
 # In a figure -----------------------------------------------------------------------------------------------
 
 TITLE = "Which items differ most"
-NARROW_TOP = 8  # as many as fit below the sentence on a phone's first screen
+NARROW_TOP = 8  # rows that fit below the sentence on a phone's first screen
 NOTHING = "No pair is chosen, or its sides have no item in common prompts yet."
 DRAWN_COLUMNS = [
     Column("prompt", "prompt"),
@@ -276,7 +276,7 @@ def difference_words(row: Row) -> str:
 
 
 def draw_strips(marks: Sequence[Row], names: Sequence[str], options: Options) -> Spec:
-    """Labels are beside the strips or, on a phone, above them, so that the strips have the whole width."""
+    """Draw shares on strips, with labels beside them or, on a phone, above, to save width."""
     labels = tuple(dict.fromkeys(mark["row"] for mark in marks))
     room = 6 if options.narrow else room_for(labels, 260)
     told = 0 if options.narrow else 92
@@ -336,7 +336,7 @@ def caption(report: Report, names: Sequence[str], shown: Sequence[Row], rows: Se
 
 
 def pooled(mean: Row | None) -> str:
-    """The mean distance over all prompts, compared with chance, in words."""
+    """The mean distance over all prompts and its excess over chance, in words."""
     if not mean or mean["excess"] is None:
         return ""
     ci = mean["ci"] and f", {INTERVAL} {decimal(mean['ci'][0], 3)} to {decimal(mean['ci'][1], 3)}"
@@ -359,7 +359,7 @@ def describe(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options], list[Row]]:
-    """Rows with what headings and links need: both sides' names and what leads to their texts."""
+    """Return a reader of rows with both sides' headings, for column labels and links to texts."""
 
     def rows(report: Report, options: Options) -> list[Row]:
         pair = pair_in(report)
@@ -370,7 +370,7 @@ def rows_of_pair(find: Callable[[Row], list[Row]]) -> Callable[[Report, Options]
 
 
 def side_texts(place: int, row: Row) -> Row | None:
-    """What leads to a side's texts; None if several items of its study are one here, or no address can select them."""
+    """The parameters of a side's texts; None if the row merges several of its items, or no address selects them."""
     behind, texts = row["ab"[place]].get("items", [row["item"]]), row["sides"][place]["texts"]
     if len(behind) != 1 or not texts:
         return None

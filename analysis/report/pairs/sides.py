@@ -1,8 +1,8 @@
-"""The sides of a pair: their syntax, which there are, and whose answers each has.
+"""The sides of a pair: their syntax, the sides on offer, and the answers of each.
 
 A side is `field`, `field/CHATBOT`, `SOURCE/MODEL` or `run/NUMBER`; all but runs may be narrowed:
 `field/chatgpt/plan=free`, `sp-history/gpt-4o-mini/history_size=25`. `field/chatgpt/arm=temporary` and
-`field/chatgpt/occasion=2` are what the same people got in another state of their account, or when asked again.
+`field/chatgpt/occasion=2` are the same people's answers in another state of their account, or when asked again.
 `other-study:field/chatgpt` is the field of another study, which the reader must be allowed to see.
 """
 
@@ -55,8 +55,8 @@ MOST_OTHERS = 20  # studies in a menu
 
 @dataclass(frozen=True)
 class Side:
-    """A side as written. `of` is the chatbot or model, "" for everybody; `run` is set only for a single run; `study` is
-    "" for the one being viewed; `arm` and `occasion` say which asking of a field is meant, by default the first.
+    """A side as written. `of`: the chatbot or model, "" for everybody; `run`: only for a single run; `study`: "" for
+    the study being viewed; `arm` and `occasion`: the asking of a field, by default the first.
     """
 
     text: str
@@ -127,7 +127,7 @@ def read_asking(text: str, name: str, value: str, given: Mapping[str, Any]) -> A
 def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = None) -> Filters:
     """Return the filters. Raises FilterError if anything they name is missing.
 
-    `others` are the studies that the reader may see.
+    `others`: the studies that the reader may see.
     """
     if filters.to_pairs():
         check_filters(filters, filter_options(study))
@@ -136,9 +136,9 @@ def checked(study: Study, filters: Filters, others: QuerySet[Study] | None = Non
 
 
 def check_pair(study: Study, texts: tuple[str, ...], others: QuerySet[Study] | None = None) -> None:
-    """Raise FilterError unless these are two sides that exist for the reader, or none at all.
+    """Raise FilterError unless these are two sides that exist for the reader, or none.
 
-    A study that the reader may not see gets the same message as one that does not exist.
+    A hidden study gets the same message as a missing one.
     """
     if not texts:
         return
@@ -165,7 +165,7 @@ def sides_in(options: Mapping[str, Any]) -> list[str]:
 
 
 def others_in(study: Study, filters: Filters) -> list[Study]:
-    """The other studies that a pair's sides belong to, in the same order for everybody."""
+    """The other studies of a pair's sides, by primary key."""
     named = {side.study for side in map(read_side, filters.compare)} - {"", study.slug}
     return list(Study.objects.filter(slug__in=named).order_by("pk")) if named else []
 
@@ -204,7 +204,7 @@ def written(asking: tuple[str, int]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A side with its answers that pass the filters; `name` is what sentences call it."""
+    """A side with its answers that pass the filters; `name` is for sentences."""
 
     side: Side
     data: Data
@@ -222,7 +222,7 @@ class Chosen:
 
     @property
     def heading(self) -> Row:
-        """What a report says of the side; `texts` are the parameters that lead to its texts, empty if none can."""
+        """The side in a report; `texts`: the parameters of the address of its texts, empty if there is none."""
         given = self.side.narrowed if self.source.is_field else ()
         narrowed = dict(given)
         of_other = {"study": self.data.study.slug} if self.side.study else {}
@@ -242,7 +242,7 @@ class Chosen:
 
 
 def choose(data: Data, text: str) -> Chosen:
-    """The side's answers; of several settings of a model, the preferred. Raises FilterError if no run fits."""
+    """The side's answers; of several settings of a model, the preferred one's. Raises FilterError if no run fits."""
     side = read_side(text)
     if side.is_field:
         own = data_of(data, side).narrowed(chatbot=(), **side.changes).asked(side.arm, side.occasion)
@@ -275,7 +275,7 @@ def data_of(data: Data, side: Side) -> Data:
 
 
 def why_not(data: Data, a: Chosen, b: Chosen) -> str:
-    """Why sides that share answers are not compared: their difference would be smaller than the rest's. Else empty."""
+    """Why sides that share answers are not compared: sharing makes their difference too small. Else empty."""
     if a.source.is_field != b.source.is_field or a.data.frames is not b.data.frames:
         return ""
     shared = sum(len(np.intersect1d(a.rows(prompt), b.rows(prompt))) for prompt in data.prompts)
@@ -311,11 +311,11 @@ def name_of_runs(source: Source, side: Side) -> str:
     return ", ".join(filter(None, [name_of_model(source.name, source.model), settings, number]))
 
 
-# --- which sides a study offers
+# --- the sides that a study offers
 
 
 def offered_sides(study: Study, others: QuerySet[Study]) -> list[tuple[str, Mapping[str, str]]]:
-    """For menus: headings, and under each the sides as written, with their names."""
+    """The sides for menus: headings, and for each the sides as written, with names."""
     offer = Offer(study)
     bots = {bot.slug: printable(bot.name) for bot in offer.definition.chatbots}
     field = {FIELD: "Everybody in the field"}
@@ -379,7 +379,7 @@ def runs_as_sides(study: Study) -> QuerySet[Run]:
 
 
 def usual_pair(study: Study) -> tuple[str, ...]:
-    """The pair that a page opens with: the first two chatbots, or the field and the first run's model; else none."""
+    """The pair by default: the first two chatbots, or the field and the first run's model; else none."""
     bots = [f"{FIELD}/{bot.slug}" for bot in definition_of(study.current_id).chatbots]
     if len(bots) > 1:
         return tuple(bots[:2])

@@ -1,4 +1,4 @@
-"""One name for each item of two sides: within a study its own, across two studies by the decisions of both."""
+"""One name for each item of two sides: the study's own, or for two studies one by the aliases of both."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ def wording(prompt: Prompt) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """The items of one prompt for both sides. `own`: for each side of two studies, its study's items behind each."""
+    """The items of one prompt for both sides. `own`: for sides of two studies, each study's items behind each."""
 
     items: list[str]
     names: list[str]
@@ -85,7 +85,7 @@ def united(tables: Iterable[Mapping[str, str]]) -> Callable[[str], str]:
 
 
 def recoded(sample: ItemSample, codes: NDArray[np.int64], size: int) -> ItemSample:
-    """The same answers with other codes; an answer that named an item twice names it once."""
+    """The same answers with other codes; merges items that an answer then names twice."""
     width = max(1, size)
     once = np.unique(sample.rows.astype(np.int64) * width + codes[sample.codes])
     rows, renamed = (once // width).astype(np.int32), (once % width).astype(np.int32)

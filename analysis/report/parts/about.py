@@ -1,4 +1,4 @@
-"""What the numbers rest on: how many answers there are, of which sources, what is simulated, what is left out."""
+"""The basis of all numbers: how many answers there are, of which sources, which are simulated or excluded."""
 
 from dataclasses import replace
 from typing import Any
@@ -49,7 +49,7 @@ def source_rows(data: Data) -> list[Row]:
 
 
 def source_row(data: Data, source: Source) -> Row:
-    """`main` says whether the tables show it; calibration and benchmarks show the others."""
+    """`main`: whether tables show the source; calibration and benchmarks show the others too."""
     return {
         **source.key,
         "chatbot": source.chatbot,
@@ -74,7 +74,7 @@ def repeated(data: Data) -> list[Row]:
 
 
 def simulated(data: Data) -> Row:
-    """How many of the people whose answers count, and which of the models that pass the filters, are made up."""
+    """How many of the people whose answers count, and which of the models that pass the filters, are simulated."""
     field = data.frames.field.table
     counted = data.people.index.isin(field["unit"][data.counted])
     people = data.people["origin"][counted] == Participant.Origin.SIMULATED
@@ -108,7 +108,7 @@ def say_languages(counts: dict[str, int], own: str) -> str:
 
 
 def exclusions(data: Data) -> list[Row]:
-    """Each rule, with how many people and answers it leaves out here; one may meet several rules."""
+    """Each rule, with the numbers of people and answers that it excludes here; one may meet several rules."""
     people, responses = excluded_people(data.study), excluded_responses(data.study)
     counted = data.narrowed(excluded="with")
     here = counted.frames.field.table[counted.counted]
@@ -138,7 +138,7 @@ FLOW_OF = {"without": "main", "with": "all", "only": "pilot"}
 
 
 def flow(data: Data) -> Row:
-    """How many people arrived, and where they left."""
+    """The numbers of people who arrived, and who left at each stage."""
     return flow_counts(data.study, FLOW_OF[data.filters.pilot])
 
 

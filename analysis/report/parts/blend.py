@@ -1,4 +1,4 @@
-"""Which blend of a chatbot's sources comes nearest to the field: weights, distances before and after, and luck."""
+"""The blend of a chatbot's sources nearest to the field: weights, distances before and after, and p of luck."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ TOO_FEW = (
 )
 NOT_BLENDED = f"Left out of the blend: fewer than {FEWEST_UNITS} simulated users or repeats answered its prompts."
 FEWEST_DRAWS = 100
-TOLD = 0.05  # p below which a blend is told apart from luck
+TOLD = 0.05  # p below which a blend differs from luck
 SHOWN = 0.005  # weight below which a source is not named
 
 
@@ -70,9 +70,9 @@ class Blended:
 
 
 def gather(data: Data, group: Group) -> Blended:
-    """All sources in all settings; of the prompt sets that two sources share, the one with the most sources × prompts.
+    """Choose, of all sets of prompts that two sources share, the one with the most sources × prompts.
 
-    All sides of a blend must answer the same prompts.
+    All sides of a blend must answer the same prompts. A source counts in all its settings.
     """
     sources = [source for source in data.sources if source.chatbot == group.chatbot]
     asked = [prompt for prompt in data.prompts if units_of(data, group.field, prompt) >= FEWEST_PEOPLE]
@@ -123,7 +123,7 @@ def sides_of(data: Data, blended: Blended) -> BlendSides:
 
 
 def whose_and_what(data: Data, sides: Sequence[Source], prompt: str) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-    """For each answer to a prompt: what it names, its side, and its unit (a person, simulated user or repeat)."""
+    """For each answer to a prompt: the items it names, its side, and its unit (a person, simulated user or repeat)."""
     rows = [data.rows_of(side, prompt) for side in sides]
     named = vstack([names_in(data, side, prompt, some) for side, some in zip(sides, rows, strict=True)], "csr")
     side = np.repeat(np.arange(len(sides)), [len(some) for some in rows])
@@ -347,7 +347,7 @@ def weight_words(rows: Sequence[Row], with_intervals: bool = False) -> str:
 
 
 def heavy_of(rows: Sequence[Row]) -> list[tuple[Row, str]]:
-    """The sources that a blend consists of, heaviest first, each with its name among all sources."""
+    """The sources of a blend, heaviest first, each with its name among all sources."""
     named = [(row, name) for row, name in zip(rows, read.label_variants(rows), strict=True) if row.get("weight")]
     return sorted((pair for pair in named if pair[0]["weight"] >= SHOWN), key=lambda pair: -pair[0]["weight"])
 
@@ -394,7 +394,7 @@ SOURCES = TableSpec(
 
 
 def say(report: Report) -> str:
-    """Describe the blend that differs most surely from luck, or the first if none is tested."""
+    """Describe the blend with the lowest p, or the first if none is tested."""
     rows = report.get("blend") or []
     known = [row for row in rows if is_blend(row) and sources_of(rows, row)]
     if not known:

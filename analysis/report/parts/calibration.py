@@ -1,4 +1,4 @@
-"""Which sock puppet, at which history size, is surely nearest to the field: by prompt and over all prompts."""
+"""The sock puppet and history size that are surely nearest to the field, by prompt and over all prompts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ class Placed:
 
 
 def compute(data: Data) -> list[Row]:
-    """A row for every setting of every source, including those that other parts leave out."""
+    """A row for every setting of every source, even those that other parts leave out."""
     placed_of = {source: place_source(data, source) for source in data.sources}
     found, puppets = [], []
     for chatbot in dict.fromkeys(source.chatbot for source in data.sources):
@@ -100,13 +100,13 @@ def place_source(data: Data, source: Source) -> Placed:
 
 
 def distances_of(data: Data, group: Group, source: Source, prompts: Sequence[str]) -> dict[str, Distance]:
-    """Distances by prompt; prompts to which either side names nothing are absent."""
+    """Distances by prompt, without prompts to which either side names nothing."""
     tried = {prompt: to_field(data, group, source, prompt) for prompt in prompts}
     return {prompt: distance for prompt, distance in tried.items() if distance and distance.jsd_bits is not None}
 
 
 def choices_row(data: Data, group: Group, source: Source) -> Row:
-    """The mean distance above chance over questions with choices; the nearest is judged by lists alone."""
+    """The mean distance above chance over questions with choices, which do not count for the nearest."""
     found = distances_of(data, group, source, data.choices)
     mean = mean_excess(list(found.values()))
     why = {} if found else {"why": NO_QUESTION}
@@ -114,9 +114,9 @@ def choices_row(data: Data, group: Group, source: Source) -> Row:
 
 
 def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
-    """The mean distance of equally many units of the field and the source, and what chance gives these.
+    """The mean distance of equally many units of field and source, and what chance gives these.
 
-    The interval lies around this mean and is as wide as the draws of the mean distance of all answers make it.
+    The interval lies around this mean; its width is from the draws of the mean distance of all answers.
     """
     found = [at_equal_n(data, group, source, prompt) for prompt in placed.distances]
     known = [each for each in found if each]
@@ -137,7 +137,7 @@ def equal_row(data: Data, group: Group, source: Source, placed: Placed) -> Row:
 
 
 def at_equal_n(data: Data, group: Group, source: Source, prompt: str) -> EvenDistance | None:
-    """The distance at the smaller side's number of units, so that no other source affects it."""
+    """The distance at the smaller side's number of units, independent of other sources."""
     samples = data.items(group.field, prompt), data.items(source, prompt)
     names = name_of(group.field), name_of(source)
     return distance_at(*samples, min(sample.unit_count for sample in samples), data.shared_draws, names)
@@ -163,8 +163,8 @@ Rival = tuple[str, Row, MeanExcess]
 def mark_nearest(models: list[list[Placed]]) -> None:
     """Mark each model's nearest sock puppet, or those not told apart; and likewise for each prompt.
 
-    Means over different prompts are not compared, and a few answers tell nothing apart. Over all models whose puppets
-    do not differ, at most 5 in 100 studies get a nearest one, and as many get one for some prompt.
+    Means over different prompts, or of too few answers, are not compared. If puppets do not differ, at most 5 in 100
+    studies get a nearest one for any model, and as many get one for some prompt.
     """
     tell_apart([able_of(puppets) for puppets in models])
     tell_apart([entries for puppets in models for entries in of_prompts(puppets)])
@@ -173,7 +173,7 @@ def mark_nearest(models: list[list[Placed]]) -> None:
 
 
 def able_of(puppets: list[Placed]) -> list[Rival]:
-    """The puppets of one model that can be compared; puts the reason into the rows of the others."""
+    """Return the puppets of one model that can be compared; put the reason into the rows of the others."""
     names = names_of([placed.row for placed in puppets])
     enough = [set(placed.distances) for placed in puppets if placed.mean.units >= FEWEST]
     asked = max(enough, key=lambda prompts: len(prompts), default=set())
@@ -199,8 +199,8 @@ def of_prompts(puppets: list[Placed]) -> list[list[Rival]]:
 
 
 def tell_apart(families: list[list[Rival]]) -> None:
-    """Mark each family's nearest if all others are surely farther, else all that may be it; one alone stays unmarked.
-    Sure means p below LEVEL over all comparisons of all families (Bonferroni).
+    """Mark each family's nearest if all others are surely farther, else all candidates; leave a single one unmarked.
+    Sure: p below LEVEL over all comparisons of all families (Bonferroni).
     """
     compared = sum(len(found) - 1 for found in families if len(found) > 1)
     for found in families:
@@ -225,9 +225,9 @@ def names_of(rows: Sequence[Row]) -> list[str]:
 TITLE = "Which sock puppet is nearest to the field"
 NOTHING = "No prompt has answers of both the field and a sock puppet that can be compared."
 NO_HISTORY = "none"
-HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, what one mark takes along x, and a word below it along y
+HEIGHT, MARK, LABEL = 190, 16, 30  # px: of a panel, of a mark along x, and of a word below it along y
 ON_PAPER = 170  # px of the panels below one another in a journal's column
-MEAN_COLUMNS = (  # how far a source is from the field over all prompts
+MEAN_COLUMNS = (  # a source's distance from the field over all prompts
     Column(EXCESS.name, EXCESS.heading, unit=EXCESS.unit),
     *read.ends_in("bits"),
     Column(col.DISTANCE.name, f"mean {col.DISTANCE.heading}", unit=col.DISTANCE.unit),
@@ -256,7 +256,7 @@ def draw_calibration(report: Report, options: Options) -> Figure:
     known = [row for row in rows if number(row.get(EXCESS.name)) is not None]
     if not known:
         return figure.empty_figure("calibration", TITLE, NOTHING, DRAWN_COLUMNS, options, table)
-    # The history size is on the x axis; names say only what else sets a source apart.
+    # The history size is on the x axis; names have only the other settings.
     names = read.label_variants([read.without_amount(row) for row in known])
     points = [point_of(name, row, options) for name, row in zip(names, known, strict=True)]
     sizes = {read.amount_of(row) for row in known}
@@ -267,7 +267,7 @@ def draw_calibration(report: Report, options: Options) -> Figure:
 
 
 def units_of(rows: Sequence[Row]) -> str:
-    """What the sizes count: conversations, attributes, or either."""
+    """The unit of the sizes: conversations, attributes, or either."""
     counted = [f"{each.unit}s" for each in AMOUNTS if any(row.get(each.name) is not None for row in rows)]
     return " or ".join(counted or [f"{AMOUNTS[0].unit}s"]).capitalize()
 
@@ -284,7 +284,7 @@ def point_of(name: str, row: Row, options: Options) -> Row:
 
 
 def series_of_variants(names: Sequence[str], rows: Sequence[Row]) -> Series:
-    """A source's first variant looks like the source; the others keep its colour but not its shape."""
+    """The looks of variants: a source's first has the source's, the others its colour and another shape."""
     looks: dict[str, tuple[str, str]] = {}
     taken: dict[str, int] = {}
     base = series_of_sources(str(row["source"]) for row in rows)

@@ -1,4 +1,4 @@
-"""What the completions of each source cost, and how long they took."""
+"""Costs and waiting times of each source's completions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ def latency(data: Data) -> list[Row]:
 
 
 def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
-    """For each source, model and benchmark, the start of its row and the calls of its runs."""
+    """Yield the start of a row for each source, model and benchmark, with the calls of its runs."""
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in sorted(data.frames.runs.values(), key=lambda run: source_order(source_of(run, data.definition))):
         if data.filters.wants_source(source_of(run, data.definition)):
@@ -186,11 +186,9 @@ def draw_models(rows: Sequence[tuple[str, Row]], panels: Sequence[tuple[str, Mak
     step = PAPER_STEP if options.column else STEP
     blocks = []
     for model in read.in_order(row["model"] for _, row in rows):
-        names, name = (
-            read.in_order(name for name, row in rows if row["model"] == model),
-            read.shown_model(model, options),
-        )
-        first = Strips(tuple(names), width, room, step, padding=0.36)
+        name = read.shown_model(model, options)
+        names = tuple(read.in_order(label for label, row in rows if row["model"] == model))
+        first = Strips(names, width, room, step, padding=0.36)
         strips = [first, *(replace(first, named=not options.column) for _ in panels[1:])]
         drawn = [
             figure.panel(figure.specs_of(layers(each)), width, each.height, title, model=name)

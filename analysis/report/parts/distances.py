@@ -1,4 +1,4 @@
-"""How far each source's recommendations are from the field's."""
+"""Distances of each source's recommendations from the field's."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -107,7 +107,7 @@ def caption(report: Report, table: Sequence[Row], known: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """For each model, how far each source is above chance, on average over prompts."""
+    """Write for each model and source the mean distance above chance over prompts."""
     found = []
     for model, here in read.grouped(rows, "model").items():
         words = []

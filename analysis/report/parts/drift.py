@@ -1,4 +1,4 @@
-"""Drift: how far the answers of a run repeated on another day are from those of the first run."""
+"""Drift: the distance of the answers of a run repeated on another day from those of the first run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def run_rows(data: Data, first: Run, again: Run) -> list[Row]:
-    """Compare both runs by prompt; prompts that either run has no answer to are left out."""
+    """Compare both runs by prompt, without prompts that either did not answer."""
     old, new = (source_of(run, data.definition).of_run(run.pk) for run in (first, again))
     found = []
     for prompt, asked in data.prompts.items():
@@ -101,10 +101,10 @@ def compare_choices(data: Data, old: Source, new: Source, prompt: str) -> Row:
 TITLE = "Drift: the same prompts on another day"
 NOTHING = "No run has been repeated on another day yet: there is no drift to show."
 LIMIT = 0.05
-TIMES = "p times the number of comparisons"  # as of claims; the p after Holm allows for variants, too
+TIMES = "p times the number of comparisons"  # as for claims; Holm's p also allows for variants
 MOST_DAYS = 6  # labels along x
-OVERHANG = 5  # px by which the highest number of an axis begins above its panel
-# What is drawn for each kind of prompt.
+OVERHANG = 5  # px of an axis's highest number above its panel
+# The measure drawn for each kind of prompt.
 MEASURES = {
     "recommendation": (col.DISTANCE.name, "Distance from the first run, bits"),
     "choice": ("effect", "Change of the correct share"),
@@ -254,7 +254,7 @@ def caption(report: Report, rows: Sequence[Row], points: Sequence[Row]) -> str:
 
 
 def describe(points: Sequence[Row], told: Sequence[Row]) -> str:
-    """For each run, how many of its marks are more than chance; `told` are those with enough answers."""
+    """For each run, the number of its marks beyond chance, among those with enough answers (`told`)."""
     found, counted = [], read.grouped(told, "series")
     for name in read.in_order(point["series"] for point in points):
         here = counted.get(name, [])
@@ -272,11 +272,9 @@ FIRST = Column(
     "first_date",
     "First",
     value=lambda row: f"{row['first_date']}, run {row['first']}",
-    href=lambda row: ("run", row["first"]),
+    run=lambda row: row["first"],
 )
-AGAIN = Column(
-    "date", "Again", value=lambda row: f"{row['date']}, run {row['again']}", href=lambda row: ("run", row["again"])
-)
+AGAIN = Column("date", "Again", value=lambda row: f"{row['date']}, run {row['again']}", run=lambda row: row["again"])
 CHANGE = Column(
     "effect",
     "Right: change in points",

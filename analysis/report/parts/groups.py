@@ -1,4 +1,4 @@
-"""The field's measures in parts of its people: by demographic group, by chatbot context, and by what is left out."""
+"""The field's measures in parts of its people: by demographic group, chatbot context and excluded answers."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ from surveys.studies.wording import join_words, sized
 
 CONTEXTS = ("memory", "personalisation", "plan", "model_shown", "device")
 Parts = dict[str, Rows]
-FEWEST = 5  # people per context value; a product name that one person typed is not a group
+FEWEST = 5  # people per context value: a product that one person named is no group
 
 
 def cells(data: Data) -> list[Row]:
@@ -89,7 +89,7 @@ def given_by_answer(data: Data, column: str) -> NDArray[np.object_]:
 
 
 def item_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Parts) -> Iterable[tuple[str, Row]]:
-    """Each part raw and rarefied to a common n, and against all other answers of the same chatbot."""
+    """Yield each part raw, rarefied to a common n, and against all other answers with the same chatbot."""
     n = common_n(map(len, parts.values()))
     drawn = Drawn(data, prompt)
     for value, part in parts.items():
@@ -116,14 +116,14 @@ def choice_parts(data: Data, source: Source, prompt: str, rows: Rows, parts: Par
 
 
 class Drawn:
-    """Cached random draws from parts of the field's answers to one prompt: of two parts, each is the other's rest."""
+    """Cached random draws from parts of the field's answers to one prompt; two parts share their test."""
 
     def __init__(self, data: Data, prompt: str) -> None:
         self.data, self.prompt = data, prompt
         self.found = Memo()
 
     def name(self, rows: Rows) -> str:
-        """The name of the draws, the same for every prompt that the same people answered."""
+        """The name of the draws, the same for all prompts that the same people answered."""
         units = np.sort(self.data.frames.field.columns["unit"][rows])
         return hashlib.sha256(units.tobytes()).hexdigest()
 
@@ -146,7 +146,7 @@ class Drawn:
         return self.found.get(("rarefied", n, rows.tobytes()), compute)
 
     def compared(self, part: Rows, rest: Rows) -> dict[str, Difference]:
-        """Part minus rest, both rarefied to the smaller one's people. The test is shared with rest minus part."""
+        """Part minus rest, both rarefied to the smaller one's people. Rest minus part has the same test."""
         n = min(len(part), len(rest))
 
         def compute() -> dict[str, Chance]:
@@ -164,7 +164,7 @@ def rows_without(rows: Rows, part: Rows) -> Rows:
 
 
 def corrected(found: list[Row]) -> list[Row]:
-    """The same rows, after Holm's correction over all of them and over both tables of the page."""
+    """Correct the rows' p (Holm) over all of them and over both tables of the page; return the rows."""
     tests = (difference_in("against_rest", name) for name in dict.fromkeys((*MEASURES, *TESTS)))
     correct_over_prompts(found, *tests, tables=2)
     return found
@@ -200,7 +200,7 @@ QUESTION = "question"
 
 @dataclass(frozen=True)
 class GroupFigure:
-    """A figure that compares rows of one part of the report, told apart by `name_of`."""
+    """A figure that compares rows of one part of the report, named by `name_of`."""
 
     name: str
     part: str
@@ -208,7 +208,7 @@ class GroupFigure:
     nothing: str
     word: str
     name_of: Callable[[Row], str]
-    asked: str = ""  # the rows' key of a question, if the answers to each are compared in a panel of their own
+    asked: str = ""  # the rows' key of a question, if each question has a panel of its own
 
     def draw(self, report: Report, options: Options) -> Figure:
         measure = col.ASKED.get(options.measure, col.DEFAULT)
@@ -235,7 +235,7 @@ class GroupFigure:
         return make_figure(self.name, words, draw_grids([grid]), points, table, columns, options)
 
     def answers_beside(self, row: Row, rows: Sequence[Row]) -> list[Row]:
-        """The rows of the same question, chatbot and prompt; a single one would compare everybody with nobody."""
+        """The rows of the same question, chatbot and prompt; a single one has nothing to compare with."""
         return [other for other in rows if all(other[name] == row[name] for name in (self.asked, "model", "prompt"))]
 
     def panels(self, measure: Measure, points: Sequence[Row]) -> tuple[Panel, ...]:
@@ -291,7 +291,7 @@ def fits(row: Row, measure: Measure) -> bool:
 
 
 def measure_axis(measure: Measure, points: Sequence[Row]) -> Panel:
-    """An axis from a little below the lowest value, since parts differ little and marks are read by position."""
+    """An axis that starts a little below the lowest value, since parts differ little."""
     upper = with_axes([measure.panel], points)[0]
     lowest = min(point["value"] if point["low"] is None else point["low"] for point in points)
     return replace(upper, bottom=max(0.0, lowest - 0.15 * (upper.top - lowest)))

@@ -1,4 +1,4 @@
-"""How varied the recommendations of each source are: raw, rarefied, and the field against every other source."""
+"""How varied each source's recommendations are: raw, rarefied, and the field against every other source."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -127,9 +127,9 @@ def difference_rows(differences: dict[str, Difference]) -> dict[str, Row]:
 
 
 def strongest_gaps(data: Data, field: Source, source: Source, prompt: str) -> Row:
-    """The strongest differences in shares of units, field minus source, and how strong chance makes any of them.
+    """The strongest differences in shares of units, field minus source, and how strong chance makes them.
 
-    `tail` is over all items of the prompt, at each of STRENGTHS.
+    `tail`: over all items of the prompt, at each of STRENGTHS.
     """
     samples = data.items(field, prompt), data.items(source, prompt)
     (shares, found), vocabulary = item_gaps(samples), data.frames.vocabulary(prompt)
@@ -158,7 +158,7 @@ def top_items(data: Data, source: Source, prompt: str, most: int) -> list[Row]:
 
 
 def typical_answer(data: Data, source: Source, prompt: str) -> int | None:
-    """Id of the response or completion with most items in common with the others, first of ties; None without items."""
+    """Id of the response or completion that shares most items with the others, first of ties; None without items."""
     sample = data.items(source, prompt)
     if not len(sample.codes):
         return None
@@ -184,7 +184,7 @@ def item_rows(data: Data, source: Source, prompt: str, codes: Sequence[int]) -> 
 
 
 def pooled_rows(data: Data) -> dict[tuple[str, str], Row]:
-    """For each source and model, one effect over its prompts (two or more): the mean of the field minus the source."""
+    """For each source and model with two prompts or more, one effect: the mean of the field minus the source."""
     found = {
         (source.name, source.model): row
         for group in data.groups
@@ -211,7 +211,7 @@ def pooled_row(data: Data, group: Group, source: Source) -> Row:
 
 
 def redrawn_differences(data: Data, group: Group, source: Source, prompt: str) -> dict[str, Any]:
-    """Field minus source in draws that all prompts share, which keep what a person's answers have in common."""
+    """Field minus source in draws shared by all prompts, which keep the correlation of a person's answers."""
     drawn = comparison(data, group, prompt).drawn
     field, other = drawn[name_of(group.field)], drawn[name_of(source)]
     return {name: field[name] - other[name] for name in MEASURES}
@@ -402,7 +402,7 @@ def known_in(report: Report) -> list[Row]:
 
 
 def say_alone(report: Report) -> str:
-    """How varied people's answers are, if enough have answered and no model has; else empty."""
+    """Say how varied people's answers are, if enough have answered but no model has; else empty."""
     known = known_in(report)
     if too_few_people(known) or any(row["source"] != FIELD for row in known):
         return ""

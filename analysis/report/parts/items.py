@@ -1,4 +1,4 @@
-"""What each source recommends, side by side: every item that is frequent somewhere, with its share everywhere."""
+"""The recommendations of all sources side by side: every item frequent in any, with its share in each."""
 
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -27,7 +27,7 @@ TOP = 20
 
 
 def compute(data: Data) -> list[Row]:
-    """The `TOP` items of each source, or all items if the filters name a prompt."""
+    """Rows for the TOP items of each source, or for all items if the filters name a prompt."""
     return [row for prompt in data.lists for row in prompt_rows(data, prompt)]
 
 
@@ -172,7 +172,7 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row], chosen: S
 
 
 def describe(rows: Sequence[Row], names: dict[str, str], options: Options) -> str:
-    """For each model, the share of each source that names its first item."""
+    """Write for each model the share of its first item in each source."""
     found = []
     for model, here in read.grouped(rows, "model").items():
         first = next(item for item in names if any(row["item"] == item for row in here))

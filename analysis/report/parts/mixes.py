@@ -1,4 +1,4 @@
-"""Shares over all chatbots together: as counted, each side in its own mix of chatbots, and at the field's mix."""
+"""Shares over all chatbots together: as counted, with each side's own mix of chatbots, and at the field's mix."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ def prompt_rows(data: Data, fields: Sequence[Source], prompt: str) -> Iterator[R
     for name in dict.fromkeys(source.name for source in data.main_sources):
         sources = [source for source in data.main_sources if source.name == name]
         sources = [source for source in sources if len(data.rows_of(source, prompt))]
-        # Models of no chatbot are kept apart: nobody knows what mix their answers are.
+        # Models without a chatbot stay apart: the mix of their answers is unknown.
         known = [source for source in sources if source.chatbot is not None]
         for together in ([known] if known else []) + [[source] for source in sources if source.chatbot is None]:
             answers = answers_of(data, prompt, asked, together)
@@ -59,7 +59,7 @@ def prompt_rows(data: Data, fields: Sequence[Source], prompt: str) -> Iterator[R
 
 
 def answers_of(data: Data, prompt: str, asked: Sequence[Source], sources: Sequence[Source]) -> list[str]:
-    """The right letter, or the items of lists that are most frequent in the field and in the source."""
+    """The right letter, or the items most frequent in the field and in the source."""
     if prompt in data.choices:
         return [key] if (key := data.frames.prompts[prompt].answer) else []
     vocabulary, found = data.frames.vocabulary(prompt), []
@@ -87,7 +87,7 @@ def shares_of(data: Data, prompt: str, source: Source, answers: Sequence[str]) -
 
 
 def mixed(answer: str, field: Sequence[Stratum], calls: Sequence[Stratum]) -> Row:
-    """Shares and differences with each side in its own mix, and with the source at the field's."""
+    """Shares and differences with each side's own mix, and with the source at the field's."""
     people, own = shares_in(field), shares_in(calls)
     theirs, mine = ([stratum.shares[answer] for stratum in side] for side in (field, calls))
     row: Row = {

@@ -23,7 +23,7 @@ SAMPLES = 6  # simulated ones: enough to know the mean width to a few per cent
 
 
 def compute(data: Data) -> list[Row]:
-    """Rows from the answers that pass the filters: the main study's so far, unless they ask for the pilot's."""
+    """Rows from the answers that pass the filters: the main study's so far, or the pilot's if they choose it."""
     return [row for prompt in data.prompts for group in data.groups for row in width_rows(data, group.field, prompt)]
 
 

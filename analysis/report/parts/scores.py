@@ -1,4 +1,4 @@
-"""Whether offline scores predict the field's: rank correlations over prompts and models, and labels nearly right."""
+"""Whether offline scores predict the field's: rank correlations over prompts and models; labels nearly right."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -60,13 +60,13 @@ def of_choices(found: list[Row], prompt: str) -> Iterable[Pair]:
 
 
 def over_prompts(data: Data, pairs: list[Pair]) -> list[Row]:
-    """For each model: are prompts with varied answers offline also varied in the field?"""
+    """For each model: are prompts with varied answers offline also those with varied ones in the field?"""
     families = values_by(pairs, lambda pair: pair[:3]).items()
     return [correlated(data, name, "prompts", source, model, values) for (name, source, model), values in families]
 
 
 def over_models(data: Data, pairs: list[Pair]) -> list[Row]:
-    """Over means of prompts: would offline scores rank the models as the field does?"""
+    """Over means of prompts: do offline scores rank the models as the field does?"""
     means: dict[tuple[str, str], list[Any]] = {}
     for (name, source, _), values in values_by(pairs, lambda pair: pair[:3]).items():
         means.setdefault((name, source), []).append(np.mean(values, axis=0))
@@ -186,7 +186,7 @@ def point_of(row: Row, options: Options) -> Row:
 
 
 def place_of(row: Row, options: Options) -> str:
-    """The name of the model whose prompts a correlation is over, else what it is over."""
+    """The name of the model whose prompts are correlated; else the units correlated."""
     return read.shown_model(row["model"], options) if row.get("model") else printable(row["over"]).capitalize()
 
 

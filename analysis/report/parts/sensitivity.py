@@ -1,4 +1,4 @@
-"""The field's measures as they would be with other answers left out."""
+"""The field's measures with other answers left out."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,7 +33,7 @@ EVERY_SET = SETS | BY_CHECK
 
 
 def compute(data: Data) -> list[Row]:
-    """The field's measures as analysed, and as they would be with other answers left out."""
+    """The field's measures as analysed, and with other answers left out."""
     flags = set(chain.from_iterable(data.frames.field.table["flags"]))
     names = [name for name in EVERY_SET if name not in BY_CHECK or EVERY_SET[name]["flagged"] in flags]
     found = [prompt_rows(data, prompt, names) for prompt in data.prompts]
@@ -43,7 +43,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def prompt_rows(data: Data, prompt: str, names: list[str]) -> list[tuple[str, int, Row]]:
-    """One prompt's rows, each preceded by the name of its set and the place of its chatbot, to sort by."""
+    """One prompt's rows, each after its sort key: the name of its set and the place of its chatbot."""
     values, found = choice_values if prompt in data.choices else item_values, []
     for name in names:
         view = data.once(("set", name), partial(data.narrowed, **EVERY_SET[name]))
@@ -93,7 +93,7 @@ def set_columns(name: str, measure: Measure) -> tuple[Column, Column]:
 
 
 def shown_set(name: str) -> str:
-    """The set's name; a check appears by its label."""
+    """The set's name, with a check's label."""
     return f"without “{CHECKS[BY_CHECK[name]['flagged']].label.lower()}”" if name in BY_CHECK else name
 
 
@@ -123,7 +123,7 @@ def page(name: str, title: str, of_choices: bool) -> TableSpec:
 
 
 def say(report: Report) -> str:
-    """The largest change that any other choice of answers makes."""
+    """Say how much another choice of answers changes at most."""
     rows = report["sensitivity"]
     if few := too_few_people([row for row in rows if row["set"] == AS_ANALYSED]):
         return few if rows else "No answers of people are counted: there is nothing to leave out."
@@ -161,8 +161,8 @@ def bases_in(rows: list[Row]) -> dict[tuple[str, str], Row]:
 
 
 def changes_of(rows: list[Row]) -> Iterator[tuple[float, Row, Row]]:
-    """Change of each set from the one analysed, relative for entropy, with both rows; leaves out the same set and sets
-    with too few.
+    """Yield each set's change from the one analysed, relative for entropy, and both rows; not for sets that are the
+    same or have too few.
     """
     bases = bases_in(rows)
     for row in rows:

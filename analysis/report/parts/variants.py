@@ -51,7 +51,7 @@ def compare_items(data: Data, source: Source, original: str, variant: str) -> Ro
 
 
 def items_by_person(data: Data, source: Source, prompt: str) -> ItemSample:
-    """Items by unit; in the field persons are the units, since the same people answered both prompts."""
+    """Items by unit; in the field by person, since the same people answered both prompts."""
     sample = data.items(source, prompt)
     if not source.is_field:
         return sample
@@ -60,7 +60,7 @@ def items_by_person(data: Data, source: Source, prompt: str) -> ItemSample:
 
 
 def compare_choices(data: Data, source: Source, original: str, variant: str) -> Row:
-    """Compare correct answers to both by the same person, or the same repeat of the same simulated user."""
+    """Compare correct answers to both prompts by the same person, or the same repeat of a simulated user."""
     before, after = (scores_by_unit(data, source, prompt) for prompt in (original, variant))
     both = sorted(before.keys() & after.keys())
     rng = generator_for(data, "variant", source, variant)
@@ -116,7 +116,7 @@ def letters_by_unit(data: Data, source: Source, prompt: str) -> dict[tuple[int, 
 
 TITLE = "What noisy variants of a prompt change"
 NOTHING = "No prompt of this study has variants with answers: there is nothing to compare."
-# What is drawn for each kind of prompt.
+# The measure drawn for each kind of prompt.
 MEASURES = {
     "recommendation": Panel(
         col.DISTANCE.name, "Distance from the original, bits; grey ticks: by chance", format=".2~f"

@@ -1,4 +1,4 @@
-"""What another state of the account does to people's answers: how far beyond the dice they move, and what changes."""
+"""Effects of another state of the account on people's answers: distances beyond the dice, and changes of numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
     of, is_other = data.frames.field.who[rows], np.arange(len(rows)) >= len(usual)
     found = compare_answers(data, field, prompt, rows)
     every = States(np.zeros((0, 0), np.float32), of, is_other)
-    # People asked in this state, whether or not they could reach it.
+    # All people asked in this state, even those who could not reach it.
     slugs = [asking.slug for asking in again(data, prompt, arm)]
     asked = np.concatenate([np.empty(0, np.int64), *(data.rows_of(field, slug) for slug in slugs)])
     return Told(
@@ -115,7 +115,7 @@ def tell(data: Data, field: Source, prompt: str, arm: str) -> Told:
 
 
 def values_of(data: Data, prompt: str, rows: Rows, usual: Rows) -> dict[str, Values]:
-    """Each answer's numbers; of lists also the share of items among the TOP most frequent in the usual state."""
+    """Each answer's numbers; for lists also the share of items among the TOP most frequent in the usual state."""
     found = counted(data, prompt, rows)
     if prompt in data.choices:
         return found

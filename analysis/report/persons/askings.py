@@ -1,6 +1,6 @@
-"""The answers of one source to one prompt, in all states and on all occasions: how unlike they are, and whose.
+"""The answers of one source to one prompt, in all states and on all occasions: whose they are, and how unlike.
 
-Also how far each person's answer lies from everybody else's of the same chatbot, and what could explain it.
+Also how far each person's answer lies from everybody else's with the same chatbot, and what could explain that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,13 @@ Floats = NDArray[np.float64]
 
 
 def fields_of(data: Data) -> list[Group]:
-    """A group for each chatbot, since people of two are not compared; everybody if no chatbot is known."""
+    """A group for each chatbot, since its people are not compared with others'; everybody if none is known."""
     named = [group for group in data.groups if group.chatbot is not None]
     return named or list(data.groups)
 
 
 def again(data: Data, prompt: str, state: str = USUAL) -> list[Prompt]:
-    """The prompts that ask this one again in this state, by occasion."""
+    """The prompts that repeat this one in this state, by occasion."""
     found = [asking for asking in data.frames.askings.values() if (asking.asks, asking.arm) == (prompt, state)]
     return sorted(found, key=lambda asking: asking.occasion)
 
@@ -72,7 +72,7 @@ def usual_answers(data: Data, source: Source, prompt: str) -> ReadableAnswers:
 
 
 def counted(data: Data, prompt: str, rows: Rows) -> dict[str, Floats]:
-    """Numbers of each of these field answers, by name; NaN if an answer has no such number."""
+    """Numbers (answers,) of these field answers by name, NaN if an answer has none."""
     rating = data.frames.field.columns["rating"][rows]
     if prompt in data.choices:
         options, key = data.frames.field.columns["option"][rows], data.options_in(True, prompt, rows).correct
@@ -106,7 +106,7 @@ def estimate_cells(name: str, found: PersonEstimate) -> Row:
 class Characteristic:
     """Something known of each person: its column of people, its label, and the order of its levels, if any.
 
-    Without an `order`, the level of most people is the base; `words` are the names of levels.
+    Without an `order`, the commonest level is the base. `words`: the names of levels.
     """
 
     name: str
@@ -128,14 +128,14 @@ OF_CONTEXT = (
 )
 POSITION, BEFORE, CARRIED = "position", "prompt_before", "repeats_item"
 MANY = 1000  # answers of one chatbot's people to one prompt
-OF_SET = "question"  # stands for any question of the set
+OF_SET = "question"  # any question of the set
 DRAWN = (POSITION, BEFORE)  # by lot, so associations with them are their effects
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Answers to all prompts, by row: how unlike everybody else's each is (`y`), whose, to which prompt and chatbot, at
-    which position in the person's order (from 1, NaN if none), and after which prompt.
+    """Answers to all prompts: their unlikeness to everybody else's (`y`), persons, prompts and chatbots (`blocks`), the
+    position in the person's order (from 1, NaN if none), and the prompt before.
     """
 
     y: Floats
@@ -154,7 +154,7 @@ class Crowd:
 
 
 def some_answers(data: Data, group: Group, prompt: str) -> ReadableAnswers:
-    """Answers from when people were first asked, MANY at random if there are more."""
+    """Answers to first askings; if there are more than MANY, as many at random."""
     rows = data.rows_of(group.field, prompt)
     if len(rows) > MANY:
         rows = np.sort(generator_for(data, "first answers", group.field, prompt).choice(rows, MANY, replace=False))
@@ -192,7 +192,7 @@ def parts_of(data: Data) -> Iterator[tuple[NDArray, ...]]:
 
 
 def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[float, str]:
-    """Position of the prompt in the order, from 1, and the prompt before it; NaN and nothing if it is not there."""
+    """Position of the prompt in the order, from 1, and the prompt before it; NaN and "" if it is not in the order."""
     if prompt not in order:
         return np.nan, ""
     at = order.index(prompt)
@@ -200,7 +200,7 @@ def place_of(order: Sequence[str], prompt: str, bases: dict[str, str]) -> tuple[
 
 
 def known_of(data: Data) -> list[Characteristic]:
-    """What the study knows of people: settings, group, and answers to background questions with options."""
+    """All that is known of people: settings, group, and answers to background questions with options."""
     cells = tuple((cell.slug, cell.name) for cell in data.definition.cells)
     told = {question.slug: question for question in data.definition.questions}
     asked = [

@@ -1,4 +1,4 @@
-"""What explains how far a person's answers are from everybody else's: a regression on all that is known of people."""
+"""Explanations of a person's distance from everybody else's answers: a regression on all that is known of people."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ FEW = f"Fewer than {FEWEST} people: too few to test."
 
 
 def compute(data: Data) -> list[Row]:
-    """A row for each level of each explanation; p is that of all its levels together, corrected over explanations."""
+    """A row for each level of each explanation; p is of all its levels together, corrected over explanations."""
     crowd = gather(data)
     if not len(crowd.y):
         return []
@@ -93,7 +93,7 @@ def carried(data: Data) -> tuple[Carried, NDArray[np.float64]]:
 
 
 def items_named(data: Data, crowd: Crowd) -> sparse.csr_array:
-    """Matrix of answers × items, 1 if the answer names the item; items are one across prompts if they share a name."""
+    """Matrix (answers, items), 1 if the answer names the item; prompts share items of the same name."""
     codes: dict[str, int] = {}
     rows, columns = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for prompt in data.lists:
@@ -140,14 +140,14 @@ def draw_explanations(report: Report, options: Options) -> Figure:
 
 
 def name_of(row: Row) -> str:
-    """Such as "Plan: Paid, against Free"; a switch has no "against", a step only its label; a star: drawn by lot."""
+    """Such as "Plan: Paid, against Free"; a switch has no "against", a step only a label; a star marks lots."""
     label = printable(row["label"]) + ("*" if row["by_lot"] else "")
     against = "" if row["base"] == ChatbotContext.Switch.OFF else f", against {printable(row['base_name'])}"
     return f"{label}: {printable(row['level_name'])}{against}" if row["level"] else label
 
 
 def point_of(row: Row) -> Row:
-    """A mark; `sure` if it holds after Holm's correction over all explanations and there are enough people."""
+    """A mark, `sure` if it holds after Holm's correction over all explanations with enough people."""
     name, p = name_of(row), number(row["p_holm"])
     told = f"{name}: {decimal(row['effect'], 3, sign=True)}{read.told_ends(row['ci'], partial(decimal, digits=3))}"
     is_sure = p is not None and p < LIMIT and is_enough(row)

@@ -1,4 +1,4 @@
-"""Person or dice: how unlike answers of two people are, of one person asked twice, and of two stateless calls."""
+"""Person or dice: how unlike two people's answers are, one person's two answers, and two stateless calls."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ OF_PERSONS = ("within", "between", "person", "share", "offline")
 def compute(data: Data) -> list[Row]:
     """Rows for each prompt, and for the mean over prompts with repeats, whose `prompt` is empty.
 
-    Prompts are those that people were asked twice or, if there are none, those that simulated users were.
+    Prompts are those that people or, if there are none, simulated users answered twice.
     """
     found = [row for group in data.groups for row in group_rows(data, group)]
     correct_over_prompts(found, lambda row: row, tables=1 + any(asking.arm for asking in data.frames.askings.values()))
@@ -60,7 +60,7 @@ def has_repeats(data: Data, source: Source, prompt: str) -> bool:
 
 
 def source_rows(data: Data, source: Source, offline: Source | None, asked: Sequence[str]) -> list[Row]:
-    """A row for each prompt that several of the source's units answered and, if these are several, one for their mean.
+    """A row for each prompt that several units of the source answered and, for several prompts, one for their mean.
 
     The mean is over prompts with repeats, if there are any.
     """
@@ -107,7 +107,7 @@ def side_cells(data: Data, source: Source, some: Sequence[Measured], assignments
 
 
 def split_cells(some: Sequence[Measured], calls: Sequence[Measured]) -> Row:
-    """What a field adds to stateless calls; nothing for other sources, or if a prompt has fewer than two calls."""
+    """The parts that a field adds to stateless calls; empty for other sources, or below two calls to a prompt."""
     if not calls or min(each.between.units for each in calls) < 2:
         return {}
     found = shares.split(some, calls)
@@ -174,7 +174,7 @@ def name_of(row: Row, options: Options) -> str:
 
 
 def points_of(row: Row, options: Options) -> Iterator[Row]:
-    """A bar for each part that adds, a bracket for one that takes away, and both added parts with their intervals."""
+    """A bar for each positive part, a bracket for each negative one, and both added parts with their intervals."""
     name, model = name_of(row, options), read.shown_model(row["model"], options)
     where = {"row": name, "model": model, "is_mean": not row["prompt"]}
     offline, within, between = number(row.get("offline")), row["within"], row["between"]
@@ -193,12 +193,12 @@ def points_of(row: Row, options: Options) -> Iterator[Row]:
         said = decimal(value, 2) + (f" ({ends[0]:.2f} to {ends[1]:.2f})".replace("-", "−") if ends else "")
         yield read.make_mark(value, ends, **where, kind=key, series=series, said=said, text=told)
         if key == "person" and ends:
-            # Around the end of the last bar, whose length is the person's part.
+            # At the end of the last bar, whose length is the person's part.
             yield where | {"kind": "whisker", "from": within + ends[0], "to": within + ends[1]}
 
 
 def step_on_paper(points: Sequence[Row], models: Sequence[str]) -> int:
-    """Pixels from row to row, as many as a part of a page allows."""
+    """px from row to row, as far as a page's height allows."""
     rows = len({(point["model"], point["row"]) for point in points})
     return min(STEP_ON_PAPER, max(LEAST_STEP, (HIGH - AROUND - TITLED * len(models)) // rows))
 
@@ -229,7 +229,7 @@ def draw_chatbot(points: Sequence[Row], model: str, models: Sequence[str], optio
 
 
 def rows_axis(strips: Strips) -> alt.Y:
-    """The axis of rows, with the mean, below the prompts, in bold."""
+    """The axis of rows, with the mean, its last, in bold."""
     axis = strips.axis("row")
     is_mean = {"test": f"datum.value == {strips.names[-1]!r} && {'true' if len(strips.names) > 1 else 'false'}"}
     axis["axis"]["labelFontWeight"] = {"condition": {**is_mean, "value": "bold"}, "value": "normal"}
@@ -249,7 +249,7 @@ def series_in(points: Sequence[Row]) -> Series:
 
 
 def bar_layers(strips: Strips, options: Options, points: Sequence[Row], labelled: bool) -> list[alt.Chart]:
-    """Bars end to end, a bracket below if a part takes away, and the person's interval at the end."""
+    """Bars end to end, brackets below for negative parts, and the person's interval at the end."""
     series = series_in(points)
     top = max(point["to"] for point in points if point["kind"] in ("bar", "whisker"))
     scale = alt.Scale(domain=[0, min(1.0, top)], nice=True)
@@ -368,7 +368,7 @@ TABLE = TableSpec(
 
 
 def page_columns(rows: list[Row], options: Options) -> Columns:
-    """Show the model only if a source has several for one chatbot, since the numbers need the room."""
+    """The columns, with the model only if a source has several for one chatbot, to save width."""
     models = {(row["source"], row["chatbot"], row["model"]) for row in rows}
     whose = CHATBOT if len({entry[:2] for entry in models}) == len(models) else col.COMPARED
     return (replace(PROMPT, name="where"), col.SOURCE, whose, *COLUMNS)

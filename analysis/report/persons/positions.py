@@ -1,10 +1,9 @@
-"""Whether answers change along the survey: by position with a trend, by what earlier answers named, and who stops."""
+"""Whether answers change along the survey: means and trends by position, items carried over, and attrition."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis.charts import rows as read
 from analysis.charts.figure import Figure, Options, Report, Row, Words, empty_figure, make_figure
@@ -14,7 +13,7 @@ from analysis.charts.theme import series_of_groups
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD
 from analysis.report.persons import askings
-from analysis.report.persons.askings import counted, fields_of, place_of
+from analysis.report.persons.askings import Floats, Ints, counted, fields_of, place_of
 from analysis.report.persons.explanations import carried
 from analysis.report.persons.person_or_dice import P_HOLM
 from analysis.report.samples import Data, correct_over_prompts, low_high, reasons
@@ -24,8 +23,6 @@ from analysis.stats.persons.numbers import estimate, mean_of
 from surveys.models import Participant
 from surveys.studies.wording import decimal, number
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # Measures along the survey, with their labels.
 MEASURES = {
     "distance": "Unlikeness to all others",
@@ -40,7 +37,9 @@ WORKING = (Participant.State.SCREENING, Participant.State.ACTIVE)
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """All first answers of people with an order: whose, a number for prompt and chatbot, position, and `values`."""
+    """All first answers of people with an order: person, number of the pair of prompt and chatbot (`fixed`), position,
+    and `values` by measure.
+    """
 
     persons: Ints
     fixed: Ints
@@ -82,7 +81,7 @@ def gather(data: Data) -> Along:
 
 
 def trend_rows(found: Along, name: str) -> Iterator[Row]:
-    """Change with each further step, whichever prompt is asked there."""
+    """Change with each further step, whatever the prompt."""
     known = ~np.isnan(found.values[name])
     steps = by_step("position", found.position[known].astype(float)) if known.any() else None
     if steps is None or len(np.unique(found.persons[known])) < 2 or not np.ptp(found.values[name][known]):
@@ -95,7 +94,7 @@ def trend_rows(found: Along, name: str) -> Iterator[Row]:
 
 
 def position_rows(found: Along, name: str) -> Iterator[Row]:
-    """Mean at each position, as if each prompt were there equally often; nothing if the measure does not vary."""
+    """Mean at each position, adjusted for its prompts; nothing if the measure does not vary."""
     known = ~np.isnan(found.values[name])
     if not known.any() or not np.ptp(found.values[name][known]):
         return
@@ -130,7 +129,7 @@ def carry_rows(data: Data) -> list[Row]:
 
 
 def attrition_rows(data: Data) -> list[Row]:
-    """Of people with an order who answered this many prompts, how many stopped there; without those still at work."""
+    """Of people with an order who answered this many prompts, how many stopped there; not those still at work."""
     people = data.narrowed(people="all").people
     table = data.frames.field.table
     done = table.groupby("unit")["id"].count().reindex(people.index, fill_value=0).to_numpy()

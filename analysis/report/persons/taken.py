@@ -1,4 +1,4 @@
-"""What share of the differences between people's answers to a prompt each explanation takes: PERMANOVA, by prompt."""
+"""The share of the differences between people's answers to a prompt that each explanation takes: PERMANOVA."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def prompt_rows(data: Data, prompt: str, known: Sequence[Characteristic]) -> list[Row]:
-    """A row for each explanation that varies; with an eighth of the draws, since each takes a whole matrix."""
+    """A row for each explanation that varies, from an eighth of the draws, as each permutes a whole matrix."""
     whole = centre([some_answers(data, group, prompt) for group in fields_of(data)])
     if whole is None:
         return []
@@ -44,7 +44,7 @@ def prompt_rows(data: Data, prompt: str, known: Sequence[Characteristic]) -> lis
 
 
 def numbered(values: Sequence[str]) -> np.ndarray:
-    """Numbers of the levels; -1 for unknown ones and those of too few people."""
+    """Number the levels: -1 for unknown ones and those of too few people."""
     names, of, counts = np.unique(np.array(values, dtype=object), return_inverse=True, return_counts=True)
     kept = (counts >= FEWEST_OF_A_LEVEL) & (names != "")
     return np.where(kept[of], of, -1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Both sides of a hypothesis and their answers to its prompts, in the form that its measure's test takes."""
+"""Both sides of a hypothesis, and their answers to its prompts as its measure's test takes them."""
 
 from dataclasses import dataclass, replace
 
@@ -79,7 +79,7 @@ def ask(a: Chosen, b: Chosen, hypothesis: Hypothesis, prompt: str) -> PromptSide
 
 
 def unlikeness_of(data: Data, a: Chosen, b: Chosen, prompts: list[str]) -> Tested:
-    """Test the first answers of both sides; the crowd is everybody with the same chatbot, whether on a side or not."""
+    """Test first answers of both sides against the crowd: everybody with the same chatbot, on a side or not."""
     crowd = gather(data)
     of_a, of_b = (people_of(side, prompts) for side in (a, b))
     kept = np.isin(crowd.prompts, prompts) & np.isin(crowd.persons, np.concatenate([of_a, of_b]))
@@ -100,7 +100,7 @@ def asked_twice(side: Chosen, prompts: list[str]) -> int:
 
 
 def side_row(text: str, chosen: Chosen | None, prompts: list[str], is_twice: bool = False) -> Row:
-    """A side by name, with the number of its units that answered any of the prompts, or of those asked twice."""
+    """A side by name, with the number of its units that answered any of the prompts (`is_twice`: answered twice)."""
     if chosen is None:
         unit = "person" if read_side(text).is_field else "repeat"
         return {"side": text, "name": text, "unit": unit, "n": 0, "answers": 0}
@@ -118,7 +118,7 @@ def side_row(text: str, chosen: Chosen | None, prompts: list[str], is_twice: boo
 
 
 def first_people(data: Data, count: int, until: str = "") -> Data:
-    """The data of the first `count` people to complete, none after `until`: after a withdrawal nobody moves up."""
+    """The data of the first `count` people to complete, none after `until`, so that nobody replaces a withdrawal."""
     people = data.frames.people
     counted = data.people.sort_values(["finished_at", "origin"], kind="stable")
     counted = counted[counted["finished_at"] <= pd.Timestamp(until)] if until else counted
@@ -133,6 +133,6 @@ def without_later(frames: Frames, until: str) -> Frames:
 
 
 def until_of(data: Data, count: int) -> str:
-    """A time by which `count` people had completed; halfway to the next, so that nobody's own is kept."""
+    """A time by which `count` people had completed: halfway to the next one, so that nobody's own time is stored."""
     last, following = [*sorted(data.people["finished_at"]), timezone.now()][count - 1 : count + 1]
     return str(last + (following - last) / 2)

@@ -71,7 +71,7 @@ def amendments(study: Study, frozen: Row) -> Iterator[Row]:
         day = timezone.localdate(version.created_at)
         when = f"amendment, version {version.number}, {day.day} {day:%B %Y}"
         yield {"kind": "amendment", "text": f"{version.amendment} It {what}.", "when": when}
-    now = {slug["slug"] for slug in before["hypotheses"] or ()}
+    now = {entry["slug"] for entry in before["hypotheses"] or ()}
     for entry in frozen["document"]["hypotheses"] or ():
         if entry["slug"] not in now:
             text = f"{entry['text']} It was planned and is tested no more."
@@ -79,7 +79,7 @@ def amendments(study: Study, frozen: Row) -> Iterator[Row]:
 
 
 def other_looks(standing: Standing) -> Iterator[Row]:
-    """Yield looks outside the plan, and planned ones that nobody took."""
+    """Yield looks outside the plan, and planned ones not taken."""
     for row in standing.taken:
         if not row["look"]:
             yield {"kind": "look", "text": f"{say_look(row)}, by {row['by']}.", "when": row["when"][:10]}
@@ -91,7 +91,7 @@ def other_looks(standing: Standing) -> Iterator[Row]:
 
 
 def versions_of(study: Study) -> Row:
-    """The versions of reading rules and tests: at the launch, None if it did not name them yet, and today's."""
+    """The versions of reading rules and tests: those recorded at the launch, if any, and today's."""
     launched = AuditEvent.objects.filter(study=study, action=LAUNCHED).order_by("number").first()
     now = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
     known = launched is not None and now.keys() <= launched.detail.keys()
@@ -120,7 +120,7 @@ def short(standing: Standing, noun: str, came: str) -> Iterator[Row]:
 
 
 def spent_in_part(standing: Standing, alphas: Mapping[str, float]) -> Iterator[Row]:
-    """Yield a deviation if the end spends only part of alpha: fewer people came than were planned at a look."""
+    """Yield a deviation if the end spends only part of alpha, as fewer people came than were planned at a look."""
     if standing.is_over and standing.times[-1] < 1:
         levels = join_words([f"{two_digits(standing.level(alpha))} ({family})" for family, alpha in alphas.items()])
         text = (

@@ -1,4 +1,4 @@
-"""Looks at hypotheses before the end: who took which, kept in the audit trail, and how much alpha each may spend."""
+"""Looks at hypotheses before the end: recorded in the audit trail, with the alpha that each may spend."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
 
 ACTION = "look taken"
-END = audit.END_REACHED  # and shown: neither withdrawals nor added places undo it
+END = audit.END_REACHED  # once shown, neither withdrawals nor added places undo it
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Standing:
 
     @property
     def shown(self) -> Row | None:
-        """The look of the end, once shown: it stays the end, whatever is amended afterwards."""
+        """The look at the end, once shown; later amendments do not change it."""
         last = self.taken[-1] if self.taken else {}
         return last if last.get("at", 0) >= last.get("planned", inf) else None
 
@@ -43,7 +43,7 @@ class Standing:
 
     @property
     def reached(self) -> int:
-        """The number of people, or that of a look if some have withdrawn since; without any who came after the end."""
+        """The number of people up to the end; at least that of each look, even if some have withdrawn since."""
         return max([self.shown["people"] if self.shown else self.people, *(row["at"] for row in self.taken)])
 
     @property
@@ -57,7 +57,7 @@ class Standing:
 
     @property
     def end(self) -> int:
-        """The number of people at the last look: all places, or those who came to a study closed before."""
+        """The number of people at the last look: all places, or as many as came before the study was closed."""
         return max(1, self.reached) if self.is_closed and self.reached < self.places else self.places
 
     @property
@@ -71,7 +71,7 @@ class Standing:
 
     @property
     def due(self) -> int | None:
-        """The planned look that can be taken; the last one if several were passed over."""
+        """The planned look that can be taken now; if several were passed, the last of them."""
         passed = [at for at in self.looks if (self.at or 0) < at <= self.people]
         return passed[-1] if passed and self.is_launched and not self.is_over else None
 
@@ -87,8 +87,8 @@ class Standing:
 
     @property
     def whole(self) -> int:
-        """The number of people at which all of alpha is spent. After a look nothing brings that nearer: not closing the
-        study, nor fewer places than at the look.
+        """The number of people at which all of alpha is spent. After a look neither closing the study nor reducing its
+        places lowers it.
         """
         planned = (row.get("planned", 0) for row in self.taken)
         return max(self.places, *planned) if self.taken else self.end
@@ -100,7 +100,7 @@ class Standing:
 
     @property
     def times(self) -> tuple[float, ...]:
-        """Each look's share of `whole`, with the end if reached; a look that nobody took spends nothing."""
+        """The share of `whole` at each look taken, and at the end if reached."""
         before = sorted({row["at"] / self.whole for row in self.before})
         if not self.is_over:
             return tuple(before)
@@ -115,7 +115,7 @@ class Standing:
         return partial(level_at, len(times) - 1, whole) if times and len(whole) > 1 else float
 
     def and_at(self, at: int, until: str) -> "Standing":
-        """The standing as if a look at `at` people, who had completed by `until`, were taken."""
+        """The standing after a look at `at` people, who had completed by `until`."""
         which = self.number(at) if at in (*self.looks, self.planned) else ""
         row = {"look": which, "at": at, "until": until, "people": self.people, "planned": self.planned}
         return replace(self, taken=(*self.taken, row))
@@ -140,7 +140,7 @@ def stand(study: Study, people: int | None = None) -> Standing:
 
 
 def looks_taken(study: Study) -> list[Row]:
-    """The looks taken, with the end if it was shown before the study was closed, and nothing after it."""
+    """The looks taken; the end is the last, if it was shown before the study was closed."""
     events = AuditEvent.objects.filter(study=study, action__in=(ACTION, END)).order_by("number")
     end = next((event.number for event in events if event.action == END), inf)
     return [
@@ -152,7 +152,7 @@ def looks_taken(study: Study) -> list[Row]:
 
 
 def by_family(alpha: Any) -> list[Row]:
-    """Alpha as rows, one a family; looks recorded by earlier versions have it by family."""
+    """Alpha as rows, one a family; earlier versions recorded a mapping."""
     return [{"family": name, **row} for name, row in alpha.items()] if isinstance(alpha, dict) else alpha
 
 
@@ -171,7 +171,7 @@ def note_look(study: Study, actor: str, action: str, looked: Standing, rows: Col
 
 
 def alpha_of(standing: Standing, alpha: float) -> Row:
-    """A family's alpha, how much of it is spent so far, and the largest p with which a hypothesis alone passes here."""
+    """A family's alpha, the part spent so far, and the largest p with which a single hypothesis passes here."""
     spent, level = spent_at(standing.times[-1], alpha), standing.level(alpha)
     return {"alpha": alpha, "spent": float(f"{spent:.6g}"), "level": float(f"{level:.6g}")}
 

@@ -1,5 +1,5 @@
-"""As planned: each hypothesis with its estimate, interval, corrected p and verdict, in the order of the study file, and
-its card: the verdict, the number in words, and a line to show it on.
+"""As planned: each hypothesis with estimate, interval, corrected p and verdict, in the order of the study file, and its
+card: verdict, number in words, and a line with the interval.
 """
 
 from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ UNSEEN = "Nobody has looked yet."
 
 
 def compute(data: Data) -> Row:
-    """Compute the part, empty without hypotheses; note the end in the audit trail when it is first seen."""
+    """Compute the part, empty without hypotheses; on first seeing the end, record it in the audit trail."""
     if not data.definition.of_answers:
         return {}
     standing = stand(data.study, len(data.people))
@@ -70,7 +70,7 @@ def compute(data: Data) -> Row:
     rows, sides = decided(seen, standing)
     if standing.is_unnoted:
         hold_withdrawals(data.study)  # before the audit trail, as everywhere
-        if not stand(data.study, standing.people).is_unnoted:  # somebody else has shown it meanwhile
+        if not stand(data.study, standing.people).is_unnoted:  # recorded elsewhere meanwhile
             return compute(data)
         note_look(data.study, SYSTEM, END, standing.and_at(standing.planned, until_of(data, standing.people)), rows)
     later = later_hypotheses(data.study, frozen)
@@ -95,7 +95,7 @@ def compute(data: Data) -> Row:
 
 
 def seen_by(data: Data, standing: Standing) -> Data:
-    """The data without people who came after the newest look, or after a shown end."""
+    """The data without people who completed after the newest look, or after a shown end."""
     if standing.shown:
         frames = without_later(data.frames, standing.shown["until"])
         return Data(data.study, data.definition, frames, data.filters, data.seed, data.draws)
@@ -120,7 +120,7 @@ def decided(seen: Data, standing: Standing) -> tuple[list[Row], list[Sides]]:
 
 
 def about(hypothesis: Hypothesis, plan: PlanKeys) -> Row:
-    """What the study file says about it."""
+    """The hypothesis as the study file declares it."""
     return {
         "hypothesis": hypothesis.slug,
         "text": hypothesis.text,
@@ -156,8 +156,8 @@ def unjudged(hypothesis: Hypothesis, plan: PlanKeys, prompts: list[str], a: Row,
 
 
 def judge(rows: Sequence[Row], level: Level, waits: tuple[int, int] | None, is_over: bool = True) -> None:
-    """Put corrected p and verdict into each row. `waits`: how many people (or labels) there are and are needed, while
-    more are awaited; a side with too few waits too, unless `is_over`.
+    """Put corrected p and verdict into each row. `waits`: while more people (or labels) are awaited, how many there are
+    and how many are needed. A side with too few waits too, unless `is_over`.
     """
     for family in dict.fromkeys(row["family"] for row in rows):
         of_family = [row for row in rows if row["family"] == family]
@@ -183,9 +183,9 @@ class LookError(Exception):
 
 
 def take_look(data: Data, at: int, actor: str) -> bool:
-    """Take a look at the hypotheses at the first `at` people to complete; False if it was taken before.
+    """Take a look at the hypotheses at the first `at` people to complete; return False if it was taken before.
 
-    A look outside the plan spends alpha too, and is a deviation. Raises LookError.
+    A look outside the plan also spends alpha, and is a deviation. Raises LookError.
     """
     study = data.study
     with transaction.atomic():
@@ -294,7 +294,7 @@ PART = Part(
 )
 
 
-MIDDLE, HALF = 160.0, 150.0  # px of the line: its zero, and how far it goes to either side
+MIDDLE, HALF = 160.0, 150.0  # px: the zero of the line, and its length to either side
 LABELS = {
     "item_share": "Share of answers that name “{of}”",
     "letter_share": "Share of answers that take {of}",
@@ -312,7 +312,7 @@ OTHER = ("open", "≈")
 
 
 def planned_on_page(report: Report) -> dict[str, Any] | None:
-    """What Compare opens with; None for a study without hypotheses."""
+    """The hypotheses that Compare opens with; None for a study without any."""
     found = report.get("as_planned") or {}
     rows = rows_of(report, Options())
     if not rows:
@@ -331,7 +331,7 @@ def planned_on_page(report: Report) -> dict[str, Any] | None:
 
 
 def look_to_take(plan: Row) -> Row | None:
-    """The planned look that is due, or one outside the plan if people came since the last; None if there is none."""
+    """The planned look that is due, or one outside the plan if people came since the last look; else None."""
     if plan["frozen_at"] is None or plan.get("next") is None:
         return None
     if plan["due"]:
@@ -368,7 +368,7 @@ def measure_words(row: Row) -> str:
 
 
 def line_of(row: Row) -> dict[str, Any] | None:
-    """Where to draw the interval, zero, the smallest difference that matters, and the range that would be supported."""
+    """The px of the interval, zero, the smallest difference that matters, and the range that would be supported."""
     if row["ci"] is None:
         return None
     value, ci = from_reference(row)
@@ -395,5 +395,5 @@ def line_of(row: Row) -> dict[str, Any] | None:
 
 
 def px(at: float) -> str:
-    """Format px with a decimal point in every language, as a drawing needs."""
+    """Format px for a drawing, with a decimal point in every language."""
     return f"{at:.1f}"

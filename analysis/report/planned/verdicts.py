@@ -1,4 +1,4 @@
-"""Verdicts on hypotheses and their sentences, decided here for pages and simulated studies alike."""
+"""Verdicts on hypotheses and their sentences, for reports and simulated studies alike."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +19,13 @@ UNITS = {"entropy_bits": "bits", "jsd_excess": "bits", ALPHA: COEFFICIENT, KAPPA
 
 
 def p_of(expected: str, smallest: float, found: Tested) -> float | None:
-    """The p that is corrected over the family: for `equal` of lying beyond the bounds, else of no difference."""
+    """The p that is corrected over the family: for `equal`, of a difference beyond the bounds; else, of none."""
     return found.p_within(smallest) if expected == EQUAL else found.p
 
 
 def decide(expected: str, smallest: float, value: float | None, ci: Interval | None, passes: bool) -> str:
-    """Decide a verdict; `passes`: whether p does within the family. A difference is supported if it is on the planned
-    side and its interval reaches the smallest one that matters.
+    """Decide a verdict. `passes`: whether p, corrected over the family, is at most alpha. A difference is supported if
+    it is on the planned side and its interval reaches the smallest one that matters.
     """
     if value is None or ci is None:
         return NOT_APART
@@ -100,7 +100,7 @@ def from_reference(row: Row) -> tuple[float | None, Interval | None]:
 
 
 def say_wanted(row: Row) -> str:
-    """What result would support the hypothesis."""
+    """Write the result that would support the hypothesis."""
     size = sized_as(row["measure"], row["smallest"])
     reference = row.get("reference")
     level = "" if reference is None else f" {say_level(row['measure'], reference)}"

@@ -24,8 +24,8 @@ PENDING = -2  # a question without an answer yet, or whose answer was not read
 class BenchmarkRuns:
     """The complete runs of one source on one benchmark: `letters` (runs, questions), none of them PENDING.
 
-    `units` (runs,) has one number for all runs of a simulated user, and one for each repeat without a user. `calls` are
-    run, number of the simulated user or -1, and repeat, which identify the calls of each run.
+    `units` (runs,): one number for all runs of a simulated user, and one for each repeat without a user. `calls`
+    identify each run: its run, the number of its simulated user or -1, and its repeat.
     """
 
     benchmark: str
@@ -44,13 +44,13 @@ class BenchmarkRuns:
         return is_reference(self.source)
 
     def letters_to(self, questions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The letters to these questions in their order, which may differ from that of the runs."""
+        """The letters to these questions, in the order given."""
         order = np.argsort(self.questions)
         return self.letters[:, order[np.searchsorted(self.questions, questions, sorter=order)]]
 
 
 def is_reference(source: Source) -> bool:
-    """Whether others can be compared with it: stateless, at temperature 1 or an unknown temperature."""
+    """Whether it can be a reference: stateless, at temperature 1 or an unknown one."""
     return source.name == OFFLINE and source.temperature in (None, 1)
 
 
@@ -80,7 +80,7 @@ def load_calls(runs: list[int]) -> pd.DataFrame:
 
 
 def collect(benchmark: str, source: Source, runs: list[Run], calls: pd.DataFrame) -> BenchmarkRuns:
-    """Count each repeat of each simulated user as one run; a call that failed for good is an unknown answer."""
+    """Count each repeat of each simulated user as one run, and a failed call as an unknown answer."""
     by_id = {run.pk: run for run in runs}
     wide = calls.pivot_table("code", ["run", "user", "repeat"], "item", fill_value=PENDING, sort=False)
     letters = wide.to_numpy(np.int8)
@@ -111,7 +111,7 @@ def load_subjects(benchmarks: set[str]) -> dict[int, str]:
     return dict(BenchmarkItem.objects.filter(benchmark__in=benchmarks).values_list("pk", "subject"))
 
 
-# --- how much reward models like each reply
+# --- reward models' scores of replies
 
 
 def load_scorers(study: Study) -> dict[int, str]:

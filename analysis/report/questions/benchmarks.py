@@ -1,4 +1,4 @@
-"""Benchmark runs: the accuracy of every run, their range, and how much of it offline evaluation misses."""
+"""Benchmark runs: the accuracy of every run, their range, and how much of that offline evaluation misses."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ OTHER_FORM = "No offline run at temperature 1 was asked these questions in the s
 
 
 def compute(data: Data) -> list[Row]:
-    """Rows for the runs that pass the filters; those that they are compared with count even if a filter hides them."""
+    """Rows for the runs that pass the filters; their offline references count even if a filter hides them."""
     found = load_runs(data.narrowed(source=(), **dict.fromkeys(OF_SETTINGS, ())))
     benchmarks = {runs.benchmark for runs in found}
     keys, subjects, scorers = load_keys(benchmarks), load_subjects(benchmarks), load_scorers(data.study)
@@ -56,7 +56,7 @@ def together_row(
     subjects: Mapping[int, str],
     scorers: Mapping[int, str],
 ) -> Row:
-    """What a row's runs give together: ranks, majorities, and the replies that reward models choose."""
+    """Results of a row's runs together: ranks, majorities, and reward models' choices."""
     key = np.array([keys[item] for item in runs.questions], dtype=np.int8)
     lines = [line["accuracy"] for line in row["references"]]
     return {
@@ -67,7 +67,7 @@ def together_row(
 
 
 def reference_for(runs: BenchmarkRuns, found: list[BenchmarkRuns]) -> BenchmarkRuns | str:
-    """Offline runs to compare with, or why there are none; the same form comes first, another known one is excluded."""
+    """Offline runs to compare with, or why there are none: preferably of the same form, never of another known one."""
     mine = runs.source
     same = [
         other
@@ -150,7 +150,7 @@ def family_of(benchmark: str) -> str:
 
 
 def spread_of_letters(runs: BenchmarkRuns) -> Row:
-    """How far apart the runs' known letters are, as means over questions; entropy leaves out questions without any."""
+    """How far apart the runs' letters are, as means over questions; entropy leaves out those without a known letter."""
     found = benchmark_runs.spread(runs.letters)
     counts = np.stack([(runs.letters == code).sum(axis=0) for code in range(len(LETTERS))], axis=-1)
     bits = entropy(counts[counts.sum(axis=-1) > 0])
@@ -172,8 +172,8 @@ def over_questions(name: str, value: float | None, found: Interval | None, quest
 
 
 def beside_offline(data: Data, runs: BenchmarkRuns, offline: BenchmarkRuns | str, keys: Mapping[int, int]) -> Row:
-    """Compare runs with offline ones of the same model on shared questions; `offline` in the row are the settings of
-    those, or None with the reason.
+    """Compare runs with offline ones of the same model on shared questions. `offline` in the row: the settings of
+    these, or None with the reason.
     """
     of_offline = ("offline", "offline_runs", "overlaps_offline", "offline_mean", "noise_floor")
     of_letters = (col.NOVEL.key, "novel_ci", "novel_chance", "novel_excess", "novel_excess_ci")
@@ -309,7 +309,7 @@ def caption(report: Report, rows: Sequence[Row], drawn: Sequence[Row]) -> str:
 
 
 def leaderboard_words(rows: Sequence[Row]) -> list[str]:
-    """What the numbers at the lines' names mean, or why there are no lines."""
+    """Explain the numbers at the lines' names, or why there are no lines."""
     told = ["Behind a leaderboard model's score: its difference from the top one, in points."]
     return told * any(row.get("references") for row in rows) + unmatched(rows)
 

@@ -1,4 +1,4 @@
-"""What each source answers to questions with choices, and how far that is from the field."""
+"""Each source's answers to questions with choices, and how far they are from the field's."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -61,7 +61,7 @@ def group_rows(data: Data, group: Group, prompt: str) -> list[Row]:
 
 
 def beside_field(data: Data, group: Group, source: Source, prompt: str, row: Row, field: Row) -> Row:
-    """Differences from the field. `held`: why they are held back, if too many unknown answers could reverse them."""
+    """Differences from the field. `held`: why they are held back, if so many unknown answers could reverse them."""
     samples = data.options(group.field, prompt), data.options(source, prompt)
     n = min(sample.unit_count for sample in samples)
     shares = [each[col.CORRECT.key] for each in (row, field)]
@@ -92,7 +92,7 @@ def source_row(data: Data, source: Source, prompt: str) -> Row:
 
 
 def letter_row(found: Choices) -> Row:
-    """The measures of letters with their intervals, and the reasons for those that are undefined or have none."""
+    """The measures of letters with their intervals, and the reasons for missing ones."""
     return {
         col.CORRECT.key: found.correct_share,
         "ci": low_high(found.ci),
@@ -106,7 +106,7 @@ def letter_row(found: Choices) -> Row:
 
 
 def new_letters(field: ChoiceSample, source: ChoiceSample, rng: np.random.Generator, draws: int) -> Row:
-    """How many letters only the field gives among equally many answers of each side, on average and by chance."""
+    """The mean number of letters that only the field gives among equally many answers of each side; and by chance."""
     found = choices.new_letters(field.counts(), field.n, source.counts(), source.n, rng, draws)
     return {"n": found.n, "value": found.value, "chance": found.chance, "ci_chance": low_high(found.expected)}
 
@@ -138,7 +138,7 @@ def against_field(data: Data, group: Group, source: Source, prompt: str) -> Choi
 
 
 def difference_row(found: ChoiceDifference, n: int) -> Row:
-    """The differences as a row; `n` is the units of the smaller side."""
+    """The differences as a row; `n`: the units of the smaller side."""
     tests = {col.CORRECT.key: found, "tv": found.tv, col.ENTROPY.key: found.bits}
     return {name: effect_cells(test, n) for name, test in tests.items() if test} | reasons(why=found.why)
 
@@ -212,7 +212,7 @@ def caption(report: Report, rows: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """How often the field and offline are right, by prompt and model."""
+    """Write the shares of right answers in the field and offline, by prompt and model."""
     told = [
         row
         for row in rows

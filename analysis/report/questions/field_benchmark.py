@@ -20,6 +20,7 @@ from analysis.charts.theme import series_of_groups
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import FIELD, LETTERS
+from analysis.report.planned.verdicts import many
 from analysis.report.questions.benchmark_letters import BenchmarkRuns, load_runs
 from analysis.report.samples import Data, Source, correct_over_prompts, low_high, reasons
 from analysis.stats.persons.numbers import PersonEstimate, ScoredQuestions, accuracy, difference, flip_chance
@@ -50,7 +51,7 @@ class SetSide:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What two models must have in common for their order to be compared."""
+        """The source and settings, which two models must share for their order to be compared."""
         return (self.source.name, *sorted((name, repr(value)) for name, value in self.settings.items()))
 
     @cached_property
@@ -81,7 +82,7 @@ def compute(data: Data) -> list[Row]:
 
 
 def why_nothing(data: Data, matrix: Matrix, chatbot: str | None) -> str:
-    """Why a chatbot has no answers of people, in case it has none."""
+    """The reason for a chatbot without answers of people."""
     frame = data.frames.field
     found = [frame.prompt_rows[slug] for slug in matrix.by_slug if slug in frame.prompt_rows]
     rows = np.concatenate([np.empty(0, np.int64), *found])
@@ -134,7 +135,7 @@ def add_orders(rows: Sequence[Row], runs: Sequence[SetSide], fields: dict[str | 
         mine, theirs = fields.get(one.source.chatbot), fields.get(other.source.chatbot)
         chatbots = {one.source.chatbot, other.source.chatbot}
         if one.kind != other.kind or len(chatbots) < 2 or None in chatbots or not (mine and theirs):
-            continue  # a model of no chatbot is compared with all people, including the other's
+            continue  # a model without a chatbot is compared with all people, including the other's
         same = mine.scored.asked & theirs.scored.asked & one.scored.asked & other.scored.asked
         if not same.any():
             continue
@@ -160,7 +161,7 @@ def is_of(row: Row, side: SetSide) -> bool:
     return row["source"] != FIELD and all(row[name] == value for name, value in keys.items())
 
 
-# --- who answered the questions of a study's set: people in the field, and runs that were asked the same
+# --- answers to the questions of a study's set: people's, and those of runs
 
 
 def side_of_field(data: Data, matrix: Matrix, source: Source) -> SetSide:
@@ -174,7 +175,7 @@ def side_of_field(data: Data, matrix: Matrix, source: Source) -> SetSide:
 
 
 def sides_of_runs(data: Data, matrix: Matrix) -> Iterator[SetSide]:
-    """The benchmark's complete runs, with their answers to questions that are unchanged since people were asked."""
+    """Yield the benchmark's complete runs, with answers to questions unchanged since people were asked."""
     fields = ("pk", "item", "question", "choices")
     now = {row[1]: row for row in BenchmarkItem.objects.filter(benchmark=matrix.set).values_list(*fields)}
     place = {
@@ -252,7 +253,7 @@ def draw(report: Report, options: Options) -> Figure:
 
 
 def one_a_chatbot(rows: Sequence[Row]) -> dict[str | None, str]:
-    """Chatbots of which exactly one model was asked, so that people and runs share a colour."""
+    """Chatbots with exactly one model asked, whose people and runs share a colour."""
     models = {(row["chatbot"], row["model"]) for row in rows if row["source"] != FIELD}
     chatbots = [chatbot for chatbot, _ in models]
     return {chatbot: chatbot for chatbot in chatbots if chatbot and chatbots.count(chatbot) == 1}
@@ -289,10 +290,6 @@ def describe(rows: Sequence[Row], options: Options) -> str:
 # --- in tables and sentences
 
 
-def unit_words(row: Row) -> str:
-    return "people" if row["unit"] == "person" else f"{row['unit']}s"
-
-
 def orders_in(report: Report, options: Options) -> list[Row]:
     return [row | order for row in shown_rows(report, options) for order in row["orders"]]
 
@@ -300,7 +297,7 @@ def orders_in(report: Report, options: Options) -> list[Row]:
 ACCURACY = Column("accuracy", "Accuracy", FINE_SHARE, "ci", why="why")
 ANSWERS = Column("n", "Answers", COUNT)
 QUESTIONS = Column("questions", "Questions", COUNT, soft=lambda row: f"of {row['size']:,}")
-UNITS = Column("units", "Units", COUNT, soft=lambda row: unit_words(row))
+UNITS = Column("units", "Units", COUNT, soft=lambda row: many(row["unit"]))
 AGAINST = (
     Column("against_field.value", "Field minus it, points", POINTS, "against_field.ci", why="against_field.why"),
     Column("against_field.p_holm", "p", P, short="p (Holm)"),
@@ -323,7 +320,7 @@ PAGE = replace(
     title="The numbers in the figure",
     columns=(
         *(col.VARIANT, col.COMPARED, QUESTIONS),
-        replace(ANSWERS, soft=lambda row: f"of {row['units']:,} {unit_words(row)}"),
+        replace(ANSWERS, soft=lambda row: f"of {row['units']:,} {many(row['unit'])}"),
         *(ACCURACY, *AGAINST),
     ),
     rows=shown_rows,

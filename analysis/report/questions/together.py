@@ -1,4 +1,4 @@
-"""One source's runs on one benchmark together: rank among published scores, majority, and reward models' choice."""
+"""A source's runs on a benchmark taken together: rank among published scores, majority, reward models' choice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,8 +26,8 @@ UNSCORED = "{name} has not scored {lacking:,} of {replies:,} replies yet; predic
 def rank_rows(
     runs: BenchmarkRuns, key: NDArray[np.int8], subjects: Mapping[int, str], lines: Iterable[float]
 ) -> list[Row]:
-    """Rank by the mean over questions and, if there are several subjects, by the mean over those, as leaderboards have
-    it. Empty without published scores.
+    """Rank by the mean over questions and, if there are several, over subjects, as leaderboards do. Empty without
+    published scores.
     """
     published = np.array(list(lines))
     right = runs.letters == key
@@ -51,7 +51,7 @@ def rank_row(runs: BenchmarkRuns, aggregate: str, scores: NDArray[np.float64], l
 
 
 def majority_rows(runs: BenchmarkRuns, key: NDArray[np.int8], rng: np.random.Generator) -> list[Row]:
-    """A row for each of SIZES that there are runs for; none if too few runs can have a majority."""
+    """A row for each of SIZES up to the number of runs; none if too few can have a majority."""
     if len(runs.labels) < FEWEST_VOTERS:
         return []
     return [together_row(one, len(key)) for one in majorities(runs.letters, key, rng)]
@@ -109,7 +109,7 @@ def shown_rows(report: Report, options: Options) -> list[Row]:
 
 
 def inside(name: str, wanted: Sequence[str]) -> Any:
-    """Return a function that reads the rows within benchmarks' rows, with the `wanted` values of those."""
+    """Return a reader of the rows nested in benchmarks' rows, each with `wanted` values of its parent."""
 
     def rows(report: Report, options: Options) -> list[Row]:
         found = shown_rows(report, options)
@@ -178,7 +178,7 @@ def accuracy_of(part: str, k: int) -> Any:
 
 
 def last_trained(row: Row) -> str | None:
-    """The reward model whose choices a figure's numbers show: the last trained that has scored all replies."""
+    """The reward model of a figure's numbers: the last trained of those that have scored all replies."""
     return next((one["by"] for one in row.get("best_of") or () if one["k"]), None)
 
 

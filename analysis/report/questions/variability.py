@@ -1,6 +1,6 @@
-"""How differently a model answers questions with choices offline, from one repeat to the next.
+"""How much a model's offline answers to questions with choices vary between repeats.
 
-The most variable questions can be taken as prompts of a study file.
+The most variable questions can become prompts of a study file.
 """
 
 import json
@@ -92,7 +92,7 @@ def cells(source: Source, found: Variability, counts: NDArray[np.int64], unknown
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Sort the most variable first, ties by name, and add `rank` and how many there are (`among`)."""
+    """Sort the most variable first, ties by name; add `rank` and the number of rows (`among`)."""
     placed = sorted(rows, key=lambda row: (-(row[col.ENTROPY.key] or 0.0), row["prompt"] or "", row["item"]))
     return [row | {"rank": place, "among": len(placed)} for place, row in enumerate(placed, 1)]
 
@@ -161,7 +161,7 @@ def caption(report: Report, rows: Sequence[Row], shown: Sequence[Row]) -> str:
 
 
 def describe(rows: Sequence[Row], options: Options) -> str:
-    """The most variable of these questions, which come first."""
+    """Name the most variable questions, which come first."""
     first, bits = rows[0], decimal(rows[0][col.ENTROPY.key], 2)
     if not first[col.ENTROPY.key]:
         return "To no question do repeats give different letters."
@@ -220,11 +220,11 @@ LONGEST = 50  # characters of a slug
 
 
 class NothingToTake(ValueError):
-    """An error whose message says why no question is taken."""
+    """No question can be taken; the message says why."""
 
 
 def choose(rows: Sequence[Row], most: int, benchmark: str = "", model: str = "") -> list[BenchmarkItem]:
-    """The first questions that the study does not ask yet, of a benchmark and model or the first listed.
+    """The first questions that the study does not ask yet, of this benchmark and model or of the first listed.
     Raises NothingToTake.
     """
     there = [
@@ -246,7 +246,7 @@ def choose(rows: Sequence[Row], most: int, benchmark: str = "", model: str = "")
 
 
 def as_prompts(items: Sequence[BenchmarkItem]) -> str:
-    """The items as [[prompts]] tables for the end of a study file; JSON's strings and lists are TOML's too."""
+    """The items as [[prompts]] tables for the end of a study file; JSON strings and lists are valid TOML."""
     return "\n".join(as_prompt(item) for item in items)
 
 

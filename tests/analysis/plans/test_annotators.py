@@ -176,7 +176,9 @@ def test_the_command_says_widths_by_design_and_scenario() -> None:
     assert widths[80, 3] < widths[40, 2]
     out = StringIO()
     call_command("plan", "teas", *smallest, "--replicates", "20", stdout=out)
-    assert out.getvalue().startswith("SIMULATED: 20 studies") and "cautious" in out.getvalue()
+    lines = out.getvalue().splitlines()
+    head, row = (next(line for line in lines if line.startswith(name)) for name in ("scenario ", "cautious "))
+    assert lines[0].startswith("SIMULATED: 20 studies") and row[: head.index("items") + len("items")].endswith(" 40")
     last = found["rows"][-1]  # of a share, so in points
     (line,) = [
         line for line in lines_of_annotators(found | {"rows": [last]}) if line.startswith(last["scenario"] + " ")

@@ -8,7 +8,7 @@ from django.urls import reverse
 from analysis.answers.readings import read_new
 from analysis.answers.reviews import decide
 from analysis.models import Answer
-from analysis.plans.beside import came_on_page, find_came, width_beside
+from analysis.plans.beside import NAMES, came, came_on_page, find_came, width_beside
 from analysis.plans.kept import find_kept, keep_plan
 from analysis.plans.simulating import Setting, plan_study
 from surveys.models import Participant, Study
@@ -93,6 +93,13 @@ def test_made_up_people_are_no_pilot_and_a_small_one_says_nothing(study: Study) 
         assert (found["people"], found["pilot"], bool(found["rows"])) == (left, True, says)
         assert (came_on_page(study, None) is not None) == says
     assert plan_study(study, Setting((100,), 20))["main"] == "middle"
+
+
+def test_a_single_excluded_assumption_lies_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = came("Answers with assam", "share", dict.fromkeys(NAMES, 0.5), 0.2, (0.1, 0.3), 20, "answers")
+    monkeypatch.setattr("analysis.plans.beside.find_came", lambda study: {"people": 20, "pilot": True, "rows": [row]})
+    page = came_on_page(Study(), None)
+    assert page is not None and "1 of 1 assumption lies outside" in page["answer"]
 
 
 def test_a_predicted_width_falls_by_the_root_of_the_people() -> None:

@@ -1,4 +1,4 @@
-"""Shared by the scripts of every bundle: compares numbers and intervals with the report, and says how that ends."""
+"""Shared by the scripts of every bundle: compares numbers and intervals with the report, and prints the result."""
 
 import hashlib
 import json

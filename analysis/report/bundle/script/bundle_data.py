@@ -1,4 +1,4 @@
-"""The bundle's tables in memory, and the measures that recompute.py takes of them."""
+"""The bundle's tables in memory, and the measures that recompute.py computes from them."""
 
 import json
 import math
@@ -128,7 +128,7 @@ class Bundle:
         return self.calls(self.runs_of(row), prompt)
 
     def as_read(self, prompt: str) -> pd.DataFrame:
-        """Everybody's answers to a prompt, `named` and `letter` as the rules read them if people were shown that."""
+        """Everybody's answers to a prompt, with `named` and `letter` as the rules read them where people saw that."""
         table = self.answers[(self.answers["prompt"] == prompt) & self.answers["rules_version"].notna()]
         shown, names = (self.first_time(self.read(name)) for name in ("read_backs", "read_back_names"))
         letters = shown[shown["newest"] & (shown["prompt"] == prompt)].set_index("participant")["read_letter"]
@@ -143,7 +143,7 @@ class Bundle:
         return table.assign(named=named, letter=letter)
 
     def runs_of(self, row: Row) -> list[int]:
-        """The runs of a row's source: with all its settings if the row has them, else those that the tables show."""
+        """The runs of a row's source with all its settings; for a row without settings, its main runs."""
         for source in self.report["sources"]:
             names = SETTINGS if "history_size" in row else SETTINGS[:2]
             same = all(source[name] == row[name] for name in names)

@@ -70,7 +70,7 @@ def ways(n: int, k: int) -> float:
 
 
 def side_rows(bundle: Bundle, side: Row, prompt: str) -> pd.DataFrame:
-    """The answers of a side: of runs by their numbers, of people by what the side's text selects."""
+    """The answers of a side: of runs by their numbers, of people by the filters in the side's text."""
     if side["runs"]:
         return bundle.calls(side["runs"], prompt)
     _, *parts = side["side"].split("/")

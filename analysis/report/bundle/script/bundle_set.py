@@ -127,7 +127,7 @@ def numbers(sides: list[tuple[Side, int]], items: list[str], size: int) -> Numbe
 
 
 def chance_of(side: Side, k: int) -> tuple[float, float]:
-    """The variance due to chance in the answers to k questions, and that due to what a unit's answers share."""
+    """The variance due to chance in the answers to k questions, and that due to the correlation of a unit's answers."""
     of = side.groupby("item")["right"].agg(["mean", "count"])
     several = of[of["count"] > 1]
     spread = of["mean"] * (1 - of["mean"]) * of["count"] / (of["count"] - 1).clip(lower=1)
