@@ -37,7 +37,7 @@ def measure(pairs: int, tokens: int, model: str) -> dict[str, Any]:
     os.environ.setdefault("DATABASE_URL", "postgresql:///nothing-is-asked")
     os.environ.setdefault("REDIS_URL", "redis://nothing-is-asked")
     django.setup()
-    from analysis.training.tiers.encoders import PROGRAM, find_base, tell_timing
+    from analysis.training.tiers.encoders import PROGRAM, find_base, summarise_timing
     from analysis.training.tiers.programs import check_installed, run_program
 
     check_installed()
@@ -47,7 +47,7 @@ def measure(pairs: int, tokens: int, model: str) -> dict[str, Any]:
         found = run_program(
             PROGRAM, Path(work), job | numbers | {"positive_weight": 1.0}, make_rows(pairs), lambda share, curve: None
         )
-    return tell_timing(found) | {"pairs": pairs, "tokens": tokens, "most": MOST}
+    return summarise_timing(found) | {"pairs": pairs, "tokens": tokens, "most": MOST}
 
 
 def make_rows(pairs: int) -> list[dict[str, Any]]:

@@ -339,7 +339,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "analysis.exports.refusals.TrueSchema",
-    "EXCEPTION_HANDLER": "analysis.exports.refusals.tell_problem",
+    "EXCEPTION_HANDLER": "analysis.exports.refusals.problem_response",
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
     "PAGE_SIZE": 100,
 }

@@ -1,4 +1,4 @@
-"""Measures how far annotators and judges agree, overall and in groups; results are kept until an input changes."""
+"""Measures how far annotators and judges agree, overall and in groups; caches results until an input changes."""
 
 import hashlib
 import json
@@ -13,13 +13,13 @@ import numpy as np
 from django.db.models import BigIntegerField, Case, Count, Max, Q, QuerySet, When
 from django.db.models.functions import Cast
 
-from analysis.agreement.annotations import EVERYTHING, LabelChoice, Measuring, QuestionLabels, gather, line_up, number
+from analysis.agreement.annotations import EVERYTHING, LabelChoice, Measuring, QuestionLabels, encode, gather, number
 from analysis.agreement.documents import document_of
 from analysis.agreement.follow_ups.doubted import measure_categories, measure_revisions
 from analysis.agreement.follow_ups.mention_rule import MENTION_RULE
 from analysis.agreement.follow_ups.trained import claims_of, measure_reasonings, measure_trained
 from analysis.agreement.planned import estimate_all, hypotheses_of, planned_of
-from analysis.agreement.ratings import measure_mention_models, measure_ratings
+from analysis.agreement.ratings import measure_ratings
 from analysis.models import Endpoint, Task
 from analysis.models.runs import LEADING_INSTRUCTIONS
 from analysis.report.reports import keep_part
@@ -62,7 +62,7 @@ def rows_for(study: Study, choice: LabelChoice = EVERYTHING, **settings: Any) ->
 
 
 def keep(name: str, measuring: Measuring, compute: Callable[[Measuring], Any]) -> Any:
-    """Return the result kept for these settings and this fingerprint, or else compute and keep it."""
+    """Return the cached result for these settings and this fingerprint, or else compute and cache it."""
     kept = f"{name} {hash_inputs([*measuring.settings, measuring.in_parts])[:16]}"
     return keep_part(measuring.study, kept, fingerprint(measuring), lambda: compute(measuring)).value
 
@@ -91,7 +91,7 @@ def fingerprint(measuring: Measuring) -> str:
 
 
 def replies_about(study: Study) -> QuerySet[Task]:
-    """Readable replies of models about the study's items, or about the items that its preference items came from."""
+    """Select models' readable replies about the study's items, or about those that its preference items came from."""
     number = When(source__regex=r"^\d{1,15}$", then=Cast("source", BigIntegerField()))
     items = AnnotationItem.objects.filter(study=study, kind="preference").annotate(task=Case(number))
     written = Task.objects.filter(pk__in=items.exclude(task=None).values("task"))
@@ -168,8 +168,6 @@ def measure_question(measuring: Measuring, asked: QuestionLabels) -> Row:
     if measuring.in_parts:
         parts = {name: find(measuring, asked) for name, find in PARTS.items()}
         row |= {name: part for name, part in parts.items() if part is not None}
-    if measuring.in_parts and "ratings" in row and (models := measure_mention_models(measuring, asked)):
-        row["ratings"]["mentions"]["models"] = models
     return row
 
 
@@ -184,12 +182,12 @@ def place_of(label: str, names: Sequence[str]) -> int | None:
 
 
 def interval_of(asked: QuestionLabels, units: int) -> dict[str, str]:
-    """Name the intervals of most numbers, and their unit, as in docs/methods.md; shares have Wilson's."""
+    """Name the kind of interval that most numbers have, its unit, and Wilson's for shares, as in docs/methods.md."""
     return {"kind": "jackknife" if units < FEW else "bootstrap", "unit": asked.unit, "shares": "wilson"}
 
 
 def measure_maybe(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measure the main coefficients in each of the four readings of Maybe, with scores if two labels are left."""
+    """Measure the main coefficients in each of the four readings of Maybe, with scores if it leaves two labels."""
     if asked.names != MAYBE:
         return None
     views = {}
@@ -229,8 +227,8 @@ def measure_sides(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def find_sided(asked: QuestionLabels) -> list[Label]:
-    """Find labels given side by side. Nobody knows the side of imported ones, which name no version of the guidelines;
-    a trained model always has the personalised response first, whatever it says.
+    """Find labels given side by side. Imported ones, which name no version of the guidelines, have no known side;
+    a trained model always sees the personalised response first.
     """
     sided = [row for row in asked.given if row.left in (GENERIC, PERSONALISED) and not row.is_trained]
     imported = Annotation.objects.filter(pk__in={row.annotation for row in sided}, guidelines_version="")
@@ -239,7 +237,7 @@ def find_sided(asked: QuestionLabels) -> list[Label]:
 
 
 def place_shown(asked: QuestionLabels, row: Label) -> float:
-    """Place of the label as shown: below 0 it favours the left response, above 0 the right one."""
+    """Return the shown label's place on the scale: below 0 for the left response, above 0 for the right one."""
     return asked.names.index(row.shown_value) - (len(asked.names) - 1) / 2
 
 
@@ -289,7 +287,7 @@ def position_bias(study: Study, judge: str) -> dict[str, Any]:
 
 
 def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:
-    """Median active seconds of each person's annotations, and how many took less time than reading does."""
+    """Compute each person's median active seconds, and how many annotations took less time than reading does."""
     times: dict[str, dict[int, Label]] = defaultdict(dict)
     for each in asked:
         for row in each.rows:
@@ -311,7 +309,7 @@ def time_by_rater(asked: list[QuestionLabels]) -> list[Row]:
 
 
 def tags_of(row: Label) -> Iterable[str]:
-    """Tags as name:value, without those that name the user, who is a group already."""
+    """Return tags as name:value, without those that name the user, who is a group already."""
     return [f"{name}:{value}" for name, value in sorted(row.tags.items()) if not value or value != row.cluster]
 
 
@@ -341,7 +339,7 @@ def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -
     largest, found = sorted(groups, key=lambda value: -len(groups[value]))[:MOST_GROUPS], []
     for value in sorted(largest):
         # One user alone cannot be redrawn, so items are drawn.
-        group = line_up(asked.question, groups[value], by_user=grouping != "user")
+        group = encode(asked.question, groups[value], by_user=grouping != "user")
         of_group = measuring.measure(group.labels, group.scale, measuring.rng(asked))
         sizes = {"items": of_group.items, "n": of_group.labels, "unit": group.unit, "units": of_group.units}
         about = {grouping: value, **sizes, "interval": interval_of(group, of_group.units)}
@@ -349,7 +347,7 @@ def measure_groups(grouping: str, measuring: Measuring, asked: QuestionLabels) -
     return found
 
 
-# What is beside a question's main numbers, by its name in the JSON; left out if it is None.
+# Parts beside a question's main numbers, by their names in the JSON; None is left out.
 PARTS: dict[str, Callable[[Measuring, QuestionLabels], Any]] = {
     **{f"by_{name}": partial(measure_groups, name) for name in ("corpus", "user", "tag")},
     "by_statement": measure_statements,

@@ -1,4 +1,4 @@
-"""The labels that count: chooses them, codes them as arrays by question, and finds where two raters disagree."""
+"""The labels that count: chooses them, codes them as arrays by question, and finds items on which raters disagree."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,17 +20,17 @@ from surveys.studies.labels import Label, iter_labels, questions_of
 MOST_OFFERED = 300
 LONGEST = 200
 LONGEST_SNIPPET = 160
-# The parts of an item that best say what it is about; the first one present counts.
-SAYING = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "question")
+# Parts of an item that say what it is about; the first one present counts.
+HEADLINES = (*dict.fromkeys(kind.headline for kind in KINDS.values()), "text", "question")
 
 
 @dataclass(frozen=True)
 class LabelChoice:
     """A choice of labels: the pilot's or the main ones, one corpus, cluster or tag, with simulated people or not.
 
-    Statements revised by models are left out unless `revised` asks for them. `without` leaves out people's labels given
-    faster than one reads, before both answers were seen to their ends, or by a browser that a program drives; labels
-    whose page could not tell stay.
+    Statements revised by models are left out unless `revised` includes them. `without` leaves out people's labels given
+    faster than one reads, before both answers were seen to their ends, or by a browser under a program's control;
+    labels for which the page could not tell stay.
     """
 
     pilot: bool = False
@@ -51,7 +51,7 @@ class LabelChoice:
 class QuestionLabels:
     """One question's labels as codes, with the names behind them.
 
-    `given` has every label, `rows` one per rater and unit: a judge asked in both orders is one rater.
+    `given` has every label, `rows` one per rater and unit, which joins a judge's labels in both orders.
     """
 
     question: LabelQuestion
@@ -61,7 +61,7 @@ class QuestionLabels:
     raters: tuple[str, ...]
     units: tuple[str, ...]
     items: tuple[str, ...]  # the item of each unit
-    by_user: bool  # intervals draw users; otherwise items, each with all its parts
+    by_user: bool  # whether intervals draw users; otherwise items, each with all its parts
     rows: tuple[Label, ...]
     given: tuple[Label, ...]
 
@@ -84,12 +84,12 @@ class QuestionLabels:
         return said
 
     def majorities(self, voters: Collection[str]) -> dict[str, str]:
-        """Return the majority of these raters by unit; empty for a tie or if none of them labelled it."""
+        """Return these raters' majority label by unit; empty for a tie or without a label of theirs."""
         return {unit: majority_without(labels, "", voters) for unit, labels in self.said.items()}
 
     @property
     def wholes(self) -> dict[str, int]:
-        """The code of the user or item that each unit belongs to."""
+        """Code of the user or item that each unit belongs to."""
         assert self.labels.clusters is not None, "labels are lined up with what they belong to"
         return dict(zip(self.units, self.labels.clusters.tolist(), strict=True))
 
@@ -107,13 +107,13 @@ WITHOUT = DOUBTS | {
 
 
 def gather(study: Study, choice: LabelChoice = EVERYTHING) -> list[QuestionLabels]:
-    """Return every question with its chosen labels, in the order asked; questions without a label too."""
-    found: dict[str, list[Label]] = {question.name: [] for question in questions_of(study) if question.is_label}
+    """Return every question with its chosen labels, if any, in the order asked."""
+    questions = [question for question in questions_of(study) if question.is_label]
+    found: dict[str, list[Label]] = {question.name: [] for question in questions}
     for label in iter_labels(study, pilot=choice.pilot, simulated=choice.simulated):
         if label.question in found and fits(label, choice):
             found[label.question].append(label)
-    questions = {question.name: question for question in questions_of(study)}
-    return [line_up(questions[name], rows) for name, rows in found.items()]
+    return [encode(question, found[question.name]) for question in questions]
 
 
 def fits(label: Label, choice: LabelChoice) -> bool:
@@ -126,8 +126,8 @@ def fits(label: Label, choice: LabelChoice) -> bool:
     return choice.has_tag(label.tags)
 
 
-def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> QuestionLabels:
-    """Code labels as arrays. `by_user`: intervals draw users, if any; an item about nobody stands for itself."""
+def encode(question: LabelQuestion, rows: list[Label], by_user: bool = True) -> QuestionLabels:
+    """Code labels as arrays. `by_user`: intervals draw users, if any, and each item about nobody."""
     given, names = tuple(rows), question.values
     rows = join_both_orders(rows, names)
     units = number(row.unit for row in rows)
@@ -162,19 +162,19 @@ def line_up(question: LabelQuestion, rows: list[Label], by_user: bool = True) ->
 
 
 def number(values: Iterable[Any]) -> dict[Any, int]:
-    """Number the different values from 0, in the order of their first appearance."""
+    """Number distinct values from 0, in the order of their first appearance."""
     return {value: code for code, value in enumerate(dict.fromkeys(values))}
 
 
 def code_wholes(pairs: Iterable[tuple[str, Any]], by_user: bool) -> list[int]:
-    """Code what intervals draw for each (user, item): with `by_user` the user, if there is one, else the item."""
+    """Code what intervals draw for each (user, item): the user, if `by_user` and there is one, else the item."""
     wholes = [("user", user) if by_user and user else ("item", item) for user, item in pairs]
     codes = number(wholes)
     return [codes[whole] for whole in wholes]
 
 
 def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]:
-    """Leave one label per rater and unit; a judge's labels in both orders become the one between them."""
+    """Keep one label per rater and unit; a judge's labels in both orders become the one between them."""
     found: dict[tuple[str, str], Label] = {}
     for row in rows:
         if first := found.get((row.unit, row.rater)):
@@ -185,7 +185,7 @@ def join_both_orders(rows: Iterable[Label], names: Sequence[str]) -> list[Label]
 
 
 def scale_of(question: LabelQuestion) -> Scale:
-    """Return the scale of the labels: rising numbers stand for themselves, all others have at most an order."""
+    """Return the scale of the labels: interval if they are rising numbers, else ordinal or nominal."""
     try:
         numbers = tuple(float(value) for value in question.values)
     except ValueError:
@@ -195,12 +195,12 @@ def scale_of(question: LabelQuestion) -> Scale:
     return Scale(True) if question.scale == "ordinal" else NOMINAL
 
 
-# --- which labels, as an address says and as a form offers ------------------
+# --- the choice in addresses and forms ---------------------------------------
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What a study's items can be filtered by."""
+    """The values by which a study's items can be filtered."""
 
     corpora: list[str]
     clusters: list[str]
@@ -210,7 +210,7 @@ class Offered:
 
 
 class ChoiceOption(NamedTuple):
-    """What an address may say about one field of LabelChoice: any text, or a key of `values`."""
+    """The values that one field of LabelChoice takes in an address: any text, or a key of `values`."""
 
     words: str
     values: Mapping[str, Any] = {}
@@ -248,7 +248,7 @@ def write_choice(choice: LabelChoice, **more: str) -> str:
 
 
 def list_offered(study: Study, pilot: bool, most: int | None = MOST_OFFERED) -> Offered:
-    """List the filters in one query, at most this many of each; a page's address may name any other."""
+    """List at most this many values of each filter, in one query; a page's address may name any other."""
     rows = AnnotationItem.objects.filter(study=study, purpose=AnnotationItem.Purpose.WORK).order_by("position")
     corpora: set[str] = set()
     clusters: dict[str, bool] = {}
@@ -285,7 +285,7 @@ class Split:
 
 
 def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
-    """List what both labelled, in the items' order; without `b`, `a` beside the majority of the others, if any."""
+    """List the units that both labelled, in the items' order; without `b`, `a` beside the majority of the others."""
     parts, voters = {row.unit: (row.item, row.part) for row in asked.rows}, asked.voters
     found = []
     for unit, labels in asked.said.items():
@@ -298,8 +298,8 @@ def compare_raters(asked: QuestionLabels, a: str, b: str) -> list[Split]:
 
 
 def find_first_compared(every: Iterable[QuestionLabels]) -> tuple[QuestionLabels, str, str] | None:
-    """Return the first question of which two raters labelled an item, and its first rater beside a majority of others;
-    if there is no such rater, two of those raters.
+    """Return the first question with an item that two raters labelled, and its first rater to compare with the
+    majority of the others; without such a majority, two raters of one item.
     """
     for asked in every:
         shared, voters = [labels for labels in asked.said.values() if len(labels) > 1], asked.voters
@@ -312,7 +312,7 @@ def find_first_compared(every: Iterable[QuestionLabels]) -> tuple[QuestionLabels
 
 
 def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]) -> str:
-    """Return what most voters other than `rater` say; empty for a tie or without votes."""
+    """Return the label of most voters other than `rater`; empty for a tie or without votes."""
     others = [value for name, value in labels.items() if name != rater and name in voters]
     ranked = Counter(others).most_common(2)
     tied = len(ranked) == 2 and ranked[0][1] == ranked[1][1]
@@ -320,19 +320,19 @@ def majority_without(labels: dict[str, str], rater: str, voters: Collection[str]
 
 
 def cross_table(asked: QuestionLabels, splits: list[Split]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Count pairs of labels: a row for each label of the second rater, a column for each of the first."""
+    """Count pairs of labels: rows are the second rater's labels, columns the first's."""
     counts = Counter((split.second, split.first) for split in splits)
     return [(second, [(first, counts[second, first]) for first in asked.names]) for second in asked.names]
 
 
 def find_items(study: Study, pilot: bool, keys: list[str]) -> dict[str, tuple[int, str]]:
-    """Map each key to the item's number and a short text of what it is about."""
+    """Map each key to the item's primary key and the beginning of its text."""
     rows = AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=keys).values_list("key", "pk", "payload")
     return {key: (pk, snippet(payload)) for key, pk, payload in rows}
 
 
 def snippet(payload: dict[str, object]) -> str:
-    text = next((payload[name] for name in SAYING if isinstance(payload.get(name), str)), "")
+    text = next((payload[name] for name in HEADLINES if isinstance(payload.get(name), str)), "")
     words = " ".join(str(text).split())
     return words if len(words) <= LONGEST_SNIPPET else f"{words[:LONGEST_SNIPPET].rsplit(' ', 1)[0]} …"
 
@@ -343,7 +343,7 @@ DRAWS = 1000
 @dataclass(frozen=True)
 class Measuring:
     """The study, labels and settings of a measurement. `threshold`: items that a pair must share to count in a mean.
-    `in_parts`: also measures groups and follow-ups, which a gate does not need; without them it is much faster.
+    `in_parts`: also measures groups and follow-ups, which take long and the gate does not need.
     """
 
     study: Study
@@ -358,7 +358,7 @@ class Measuring:
         return [*astuple(self.choice), self.seed, self.draws, self.threshold]
 
     def rng(self, asked: QuestionLabels) -> np.random.Generator:
-        """The same for each part of a question's numbers, so that the same labels have the same interval in all."""
+        """Return the same generator for each part of a question, so that equal labels get equal intervals."""
         return generator(self.seed, self.study.slug, asked.question.name)
 
     def measure(self, labels: Labels, scale: Scale, rng: np.random.Generator, positive: int | None = None) -> Agreement:

@@ -1,4 +1,4 @@
-"""The API of annotation: annotations row by row, and how far raters agree."""
+"""The API of annotation: rows of annotations, and how far raters agree."""
 
 from itertools import islice
 from typing import Any
@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from analysis.agreement.agreements import agreement_of
 from analysis.agreement.annotations import OPTIONS, list_offered, read_choice
-from analysis.exports.api import StudyView, TableRows, told_of_rows
+from analysis.exports.api import StudyView, TableRows, describe_rows
 from analysis.exports.refusals import check_named
 from surveys.models import Study
 from surveys.studies.labels import questions_of
@@ -44,7 +44,7 @@ def check_annotated(study: Study) -> None:
 
 
 class Sliced:
-    """Rows that can only be gone through, cut into pages: an annotation is one row for each of its answers."""
+    """Pages of rows that can only be iterated, since an annotation makes one row for each of its answers."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -56,7 +56,7 @@ class Sliced:
         return list(islice(self.rows.iterator(chunk_size=CHUNK), part.start, part.stop))
 
 
-@told_of_rows("annotations", "Annotations of a study, each revision")
+@describe_rows("annotations", "Annotations of a study, each revision")
 class Annotations(TableRows):
     table = "annotations"
 

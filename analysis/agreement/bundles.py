@@ -1,4 +1,4 @@
-"""The replication bundle of a study of annotators: labels, replies, the report, and a script that recomputes it."""
+"""The replication bundle of an annotators' study: labels, replies, the report, and a script that recomputes it."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ BY_LABEL = ("shares", "gaps", "left")  # parts with an estimate for each label, 
 
 
 class Number(NamedTuple):
-    """One row of numbers.csv. `part`: its place in the published JSON; `other`: the second of a pair."""
+    """A row of numbers.csv. `part`: its place in the published JSON; `other`: the second of a pair."""
 
     question: str
     part: str
@@ -77,7 +77,7 @@ class NumberPlace(NamedTuple):
 
 
 def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
-    """List the numbers of one question, in its own order."""
+    """List the numbers of one question."""
     for place, found in find_estimates(question, NumberPlace(unit=question.get("unit", ""))):
         *names, last = place.measure
         measure, label = (names, last) if names and names[-1] in BY_LABEL else ([*names, last], "")
@@ -88,7 +88,7 @@ def list_numbers(question: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def find_estimates(node: Mapping[str, Any], place: NumberPlace) -> Iterator[tuple[NumberPlace, Mapping[str, Any]]]:
-    """Find estimates. List rows say whose they are; other keys are parts until somebody is named, then measures."""
+    """Find estimates. Rows of lists name a rater or group; keys above it are parts, keys below it measures."""
     if "value" in node and "ci" in node:
         yield place, node
         return
@@ -121,7 +121,7 @@ WITHOUT_TEXTS = (
 
 
 class LabelBundle(StudyBundle):
-    """A bundle of labels; its report is that of `agreement STUDY --json`, on all labels that count."""
+    """A bundle of labels; its report is the output of `agreement STUDY --json` on all labels that count."""
 
     def stamp(self) -> str:
         return fingerprint(Measuring(self.study))
@@ -178,7 +178,7 @@ def draw_figures(found: Mapping[str, Any]) -> Iterator[tuple[str, Figure]]:
 
 
 def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: Sequence[str] = ()) -> LabelBundle:
-    """Note an export and return its bundle. Raises ReportError, noting nothing, without labels or with `compare`."""
+    """Audit an export and return its bundle. Raises ReportError beforehand, without labels or with `compare`."""
     check_definition(study)
     if compare:
         raise ReportError(f"{study.slug} is a study of annotators: its bundle has no pair of sides to compare.")
@@ -191,22 +191,22 @@ def begin_label_bundle(study: Study, actor: str, texts: bool = False, compare: S
 Made = tuple[ExportTable, Callable[[], Iterator[Row]]]
 
 EXPORTED = ("participants", "flow", "items", "annotations", "labels", "gate", "runs", "completions")
-# What items show and models reply, by table: only in a bundle with texts.
+# Texts of items and of models' replies, by table: only in a bundle with texts.
 TEXTS = {"items": ("payload", "explanation"), "completions": ("text", "error"), "replies": ("fault",)}
-# Why somebody skips an item or is uncomfortable, what researchers noted about a person, and who did: in no bundle.
+# Annotators' reasons, and researchers' notes with their authors: in no bundle.
 OWN_WORDS = {"annotations": ("reason",), "gate": ("note", "decided_by")}
-# The settings of a model's label; the rest of its detail is texts.
+# Settings of a model's label; the rest of its detail is texts.
 SETTINGS = (
     *("endpoint", "provider", "model", "model_served", "prompt", "prompt_sha256", "temperature", "run", "call"),
     *("prompt_tokens", "completion_tokens", "usd", "threshold", "score", "seed", "degenerate", "version"),
 )
-# How instructions begin whose replies are read as labels; all other replies are texts.
+# Prefixes of instructions whose replies are read as labels; all other replies are texts.
 LABELLING = ("category-", "mentions-")
 NAMED = {True: "true", False: "false", None: ""}
 
 
 def tables_of(study: Study, texts: bool) -> Iterator[Made]:
-    """Yield each table with a function that makes its rows, without the pilot and previews."""
+    """Yield each table with a function that makes its rows, without pilot and previews."""
     exported = codebook_of(study).tables
     for name in EXPORTED:
         table = without_own_words(exported[name], texts)
@@ -216,8 +216,7 @@ def tables_of(study: Study, texts: bool) -> Iterator[Made]:
             table = replace(table, columns=tuple(without_words(study, table.columns, texts)))
         yield only(table, texts), partial(stream_rows, study, table, Selection())
     for table in (SLOTS, REPLIES):
-        shown = only(table, texts)
-        yield shown, partial(stream_rows, study, table, Selection())
+        yield only(table, texts), partial(stream_rows, study, table, Selection())
     yield NAMING, partial(name_attributes, study)
 
 

@@ -14,7 +14,7 @@ def document_of(found: Row) -> Row:
 
 
 def question_document(question: Row) -> Row:
-    """Turn a question's rows into the shape of docs/annotation.md; the main numbers are those of its `group`."""
+    """Turn a question's rows into the shape of docs/annotation.md, with the main numbers from its `group`."""
     if "groups" not in question:
         return {**question}
     unit = {"unit": question["unit"]}
@@ -60,7 +60,7 @@ def rater_document(row: Row) -> Row:
 
 
 def against_all(row: Row) -> Row:
-    """Return the scores of a rater without a vote against the majority of all; nothing for voters."""
+    """Return a non-voter's scores against the majority of all voters; nothing for voters."""
     return {"against_all": beside(row["against_all"], SCORES)} if "against_all" in row else {}
 
 
@@ -72,7 +72,7 @@ def view_document(view: Row) -> Row:
 
 
 def with_shares(shape: Row, name: str, shares: Row) -> Row:
-    """Add shares under `name` and intervals under `ci`; labels may be any word, so `why` is a level above them."""
+    """Add shares under `name` and intervals under `ci`; `why` stands a level above, since labels may be any word."""
     shape[name] = {label: share["value"] for label, share in shares.items()}
     shape["ci"][name] = {label: share["ci"] for label, share in shares.items()}
     for place, field in ((shape, "value"), (shape["ci"], "ci")):

@@ -54,10 +54,10 @@ VALUES: Columns = [
 def draw_matrix(question: Question, options: Options) -> Figure:
     """Draw κ, or `options.measure`, of each pair with enough items; people before judges, many raters in clusters.
 
-    Of more than MOST_RATERS, those who gave the most labels.
+    Beyond MOST_RATERS, only those with the most labels.
     """
     title, everybody = f"Who agrees with whom: {question['question']}", len(question["raters"])
-    question = of_the_busiest(question)
+    question = keep_busiest(question)
     measure, least = options.measure or "kappa", question.get("least", 1)
     pairs = [pair for pair in question.get("pairs", ()) if pair["n"] >= least and is_known(pair[measure])]
     table = [matrix_row(pair, measure) for pair in pairs]
@@ -66,7 +66,7 @@ def draw_matrix(question: Question, options: Options) -> Figure:
         nothing = f"{MEASURES[measure]} can be told of no two raters with {plural(least, 'item')} or more in common."
         return empty_figure("matrix", title, nothing if question.get("pairs") else NOTHING, columns, options)
     names = [printable(rater["rater"]) for rater in clustered(question, measure)]
-    cells = [cell for row in table for cell in (both(row, "a", "b", measure), both(row, "b", "a", measure))]
+    cells = [cell for row in table for cell in (cell_of(row, "a", "b", measure), cell_of(row, "b", "a", measure))]
     step = max(1, min(CELL, (options.width - ROOM) // len(names)))
     side = step * len(names)
     x = alt.X("x:N", scale=alt.Scale(domain=names), axis=alt.Axis(title=None, orient="top", labelAngle=-40))
@@ -81,7 +81,7 @@ def draw_matrix(question: Question, options: Options) -> Figure:
         layers.append(
             of_kind("cell").mark_text(fontSize=11, fill=LIGHT["ink"]).encode(x=x, y=y, text=alt.Text("short:N"))
         )
-    low, high = say_ends([(row[measure], f"{row['a']} and {row['b']}") for row in table])
+    low, high = format_ends([(row[measure], f"{row['a']} and {row['b']}") for row in table])
     each = f" for each of {len(table)} pairs" if len(table) > 1 else ""
     told = f"goes from {low} to {high}" if high else f"is {low}{each}"
     caption = (
@@ -96,7 +96,7 @@ def draw_matrix(question: Question, options: Options) -> Figure:
     return make_figure("matrix", words, panel(specs_of(layers), side, side), cells, table, columns, options)
 
 
-def of_the_busiest(question: Question) -> Question:
+def keep_busiest(question: Question) -> Question:
     raters = sorted(question["raters"], key=lambda rater: -rater["n"])[:MOST_RATERS]
     names = {rater["rater"] for rater in raters}
     return question | {
@@ -111,16 +111,10 @@ def matrix_row(pair: Mapping[str, Any], measure: str) -> Row:
     return {**names, "n": pair["n"], measure: pair[measure]["value"], "low": low, "high": high}
 
 
-def both(row: Row, x: str, y: str, measure: str) -> Row:
+def cell_of(row: Row, x: str, y: str, measure: str) -> Row:
     text = f"{row['a']} and {row['b']}: {MEASURES[measure]} {row[measure]:.2f}, {sized(row['n'])}"
-    return {
-        "kind": "cell",
-        "x": row[x],
-        "y": row[y],
-        "value": row[measure],
-        "short": f"{row[measure]:.2f}",
-        "text": text,
-    }
+    places = {"x": row[x], "y": row[y], "value": row[measure]}
+    return {"kind": "cell", **places, "short": f"{row[measure]:.2f}", "text": text}
 
 
 # Values with intervals -------------------------------------------------------------------------------------
@@ -128,7 +122,7 @@ def both(row: Row, x: str, y: str, measure: str) -> Row:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its ends, its ticks, and a line at the value where nothing differs."""
+    """The ends and ticks of an axis, and the value at which a line marks no difference."""
 
     low: float
     high: float
@@ -194,7 +188,7 @@ def draw_values(
     *,
     with_n: bool = False,
 ) -> Figure:
-    """Draw each panel of the table. `axes`: of panels whose values are not shares; `with_n`: n beside each value."""
+    """Draw each panel of the table. `axes`: for panels whose values are not shares; `with_n`: n beside each value."""
     if not table:
         return empty_figure(name, title, NOTHING, VALUES, options)
     parts = [part for row in table for part in parts_of(row, with_n)]
@@ -205,27 +199,27 @@ def draw_values(
 
 
 def summarise_ends(table: Sequence[Row]) -> str:
-    low, high = say_ends([(row["value"], f"{row['row']}, {row['panel']}") for row in table])
+    low, high = format_ends([(row["value"], f"{row['row']}, {row['panel']}") for row in table])
     if not high:
         return f"The value is {low}." if len(table) == 1 else f"All values are {low}."
     return f"Values go from {low} to {high}."
 
 
-def say_ends(found: Sequence[tuple[float, str]]) -> tuple[str, str]:
-    """Write the lowest and the highest value as figures do, each with whose it is and how many more have it.
+def format_ends(found: Sequence[tuple[float, str]]) -> tuple[str, str]:
+    """Format the lowest and the highest of (value, name), each with its first name and the number of others.
 
-    Of one value there is no highest, and of several that are written alike no name.
+    If all values look the same, the highest is empty, and so are the names unless there is one value only.
     """
     by_value: dict[str, list[str]] = {}
     for value, name in sorted(found, key=lambda each: each[0]):
         by_value.setdefault(decimal(value), []).append(name)
     if len(by_value) == 1 < len(found):
         return next(iter(by_value)), ""
-    told = [
+    ends = [
         f"{value} ({', '.join([names[0], *([f'{len(names) - 1} more'] if len(names) > 1 else [])])})"
         for value, names in by_value.items()
     ]
-    return told[0], told[-1] if len(told) > 1 else ""
+    return ends[0], ends[-1] if len(ends) > 1 else ""
 
 
 def parts_of(row: Row, with_n: bool = False) -> list[Row]:
@@ -303,7 +297,7 @@ BARS = "Share of each rating"
 
 
 def bars_of(shares: Sequence[Row]) -> list[Row]:
-    """Lay each model's shares end to end, the lowest rating first and palest."""
+    """Stack each model's shares, the lowest rating first and palest."""
     labels = list(dict.fromkeys(row["panel"] for row in shares))
     ends: dict[str, float] = {}
     parts = []
@@ -438,12 +432,12 @@ FIGURES = AGREEMENT_FIGURES | RATING_FIGURES
 
 
 def draw_figure(name: str, question: Question, options: Options, simulated: Collection[str]) -> Figure:
-    """Draw one of FIGURES; if raters are made up, mark the drawing and the rows of its table that rest on them."""
+    """Draw one of FIGURES; mark the drawing and the rows of its table that rest on simulated raters, if any."""
     drawn, made_up = FIGURES[name].draw(question, options), {printable(rater) for rater in simulated}
     if not made_up or not drawn.table:
         return drawn
     known = {printable(rater["rater"]) for rater in question["raters"]}
-    # A row that names no rater, such as all people's, rests on those who are made up too.
+    # A row that names no rater, such as that of all people, rests on the simulated ones too.
     table = [row | {"simulated": bool(made_up & {*row.values()}) or not known & {*row.values()}} for row in drawn.table]
     columns, spec = [*drawn.columns, Column("simulated", "simulated")], {"usermeta": {"mark": SIMULATED}}
     return replace(drawn, table=table, columns=columns, spec=drawn.spec | spec, mark=SIMULATED)

@@ -1,4 +1,4 @@
-"""The gate after a pilot: annotators' figures, the rule of limits that they keep or break, decisions, invitations."""
+"""The gate after a pilot: annotators' figures, the rule made of limits on them, decisions, and invitations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ DRAWS = 2_000
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit on one figure, set by a slider. At `off`, the end where everybody passes, it is not part of the rule."""
+    """A limit on one figure, set by a slider; at `off`, the end where everybody passes, the rule leaves it out."""
 
     name: str
     label: str
@@ -43,7 +43,7 @@ class Limit:
     start: float
     says: str  # the rule in words, with {} for the limit
     is_share: bool = False
-    judges: bool = True  # whether it can be broken; else it is a setting of another figure
+    judges: bool = True  # whether it can be broken; else it is a setting of other limits
     is_most: bool = False  # broken by more than the limit, not by less
 
     def breaks(self, value: float, bound: float) -> bool:
@@ -103,7 +103,7 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class AnnotatorFigures:
-    """One annotator's figures. A figure that could not be measured is None and breaks no limit."""
+    """One annotator's figures; None if undefined, which breaks no limit."""
 
     pseudonym: str
     kept: bool | None  # by the newest decision
@@ -119,7 +119,7 @@ class AnnotatorFigures:
 
     @property
     def numbers(self) -> dict[str, Cell]:
-        """The figures that have an interval, by the names of the limits on them."""
+        """Figures with intervals, by the names of the limits on them."""
         most = max((number for _, number in self.shares), key=lambda number: number.value or 0, default=Cell())
         return {
             **{"kappa": self.agreement, "kappa_most": self.agreement, "share": most},
@@ -133,7 +133,7 @@ class AnnotatorFigures:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What a decision rests on, frozen with it."""
+        """The figures as frozen with a decision."""
         return {
             "labels": self.labels,
             "shares": {label: number.value for label, number in self.shares},
@@ -154,7 +154,7 @@ class AnnotatorFigures:
 
 
 def find_candidates(study: Study, pilot: bool, question: Row, times: list[Row]) -> list[AnnotatorFigures]:
-    """List everybody who has labelled something, with figures from the labels that count."""
+    """List everybody who has labelled anything, with figures from the labels that count."""
     raters = {rater["rater"]: rater for rater in question.get("raters", ()) if not rater["is_model"]}
     seconds = {row["rater"]: row["median_seconds"] for row in times}
     pairs = [pair for pair in question.get("pairs", ()) if pair["a"] in raters and pair["b"] in raters]
@@ -191,9 +191,9 @@ def share_right(right: int, answered: int) -> Cell:
 def measure_distance(rater: Row, others: list[Row], labels: tuple[str, ...]) -> Cell:
     """Measure the total variation between a person's label shares and the mean shares of the others, 0 to 1.
 
-    The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent. Chance makes
-    distances larger, the draws' by as much above the person's as that above the true one, so the lower end is twice
-    this lower.
+    The interval: percentiles of 2,000 draws of the person's labels by their shares, taken as independent. Chance
+    enlarges distances, the draws' over the person's as much as the person's over the true one, so the lower end is
+    lowered by twice that bias.
     """
     if not others or not rater["n"]:
         return Cell(why=NOBODY_ELSE)
@@ -216,7 +216,7 @@ def read_limits(query: Mapping[str, str]) -> dict[str, float]:
 
 
 def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """Say which limits this person breaks; empty if they would stay."""
+    """Say which limits this person breaks; empty if none."""
     if not person.labels:
         return ["no labels that count"]
     broken = []
@@ -228,7 +228,7 @@ def broken_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list[str]:
-    """Say for which limits the labels do not settle this person's side, and why."""
+    """Say for which limits it is uncertain whether this person breaks them, and why."""
     unsure = []
     for limit, bound in limits_on(limits):
         number = person.numbers.get(limit.name)
@@ -244,14 +244,15 @@ def unsure_limits(person: AnnotatorFigures, limits: Mapping[str, float]) -> list
 
 
 def limits_on(limits: Mapping[str, float]) -> list[tuple[Limit, float]]:
-    """Return the limits that are on and can be broken, with their values."""
+    """Return the limits in use that can be broken, with their values."""
     return [(limit, limits[limit.name]) for limit in LIMITS if limit.judges and limits[limit.name] != limit.off]
 
 
 def format_rule(limits: Mapping[str, float], question: str) -> str:
     """Write the rule as one sentence, as it is frozen."""
-    parts = [limit.says.format(limit.write(bound)) for limit, bound in limits_on(limits)]
-    if any(limit.name.startswith("kappa") for limit, _ in limits_on(limits)):
+    rules = limits_on(limits)
+    parts = [limit.says.format(limit.write(bound)) for limit, bound in rules]
+    if any(limit.name.startswith("kappa") for limit, _ in rules):
         question = f"{question}; κ counts with others of whom at least {limits[SHARED.name]:g} items are shared"
     if not parts:
         return "Everybody with labels that count is kept."
@@ -265,7 +266,7 @@ LONGEST_REASON, LONGEST_NOTE = 5_000, 500
 
 
 def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the people of the chosen part with their figures, and what the limits in the address say about each."""
+    """Return the people of the chosen part with their figures and the limits in the address that each one breaks."""
     work_of(request.study)
     has_pilot = AnnotationItem.objects.filter(study=request.study, pilot=True).exists()
     pilot = has_pilot and query.get("part") != "main"
@@ -296,7 +297,7 @@ def read_page(request: HttpRequest, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def find_alpha(question: dict[str, Any]) -> Cell:
-    """Find alpha of the main group, ordinal if labels have an order, as in the column of alpha without each."""
+    """Return the main group's alpha, ordinal if labels have an order, to compare with alpha without each rater."""
     if not question["labels"]:
         return Cell(why=question["why"])
     group = groups_of(question)[question["group"]]
@@ -332,7 +333,7 @@ def show_gate(request: HttpRequest, page: dict[str, Any], status: int = 200, **m
 
 
 def list_people(page: Mapping[str, Any]) -> list[tuple[AnnotatorFigures, list[str], list[str], bool, str]]:
-    """List each person with the limits they break, those that are unsure, and the form's choice and note."""
+    """List each person with broken and uncertain limits, and the form's choice and note."""
     return [
         (person, page["broken"][person.pseudonym], page["unsure"][person.pseudonym], kept, note)
         for person, kept, note in page["rows"]
@@ -349,7 +350,7 @@ def describe_decision(decision: GateDecision) -> dict[str, Any]:
 
 
 def format_kappa(verdict: GateVerdict) -> str:
-    """Write the mean kappa that a verdict rests on, with its interval; empty if none was frozen."""
+    """Format the mean kappa frozen with a verdict, with its interval; empty if undefined."""
     figures = verdict.figures
     number = Cell(figures.get("mean_kappa"), PLAIN, figures.get("mean_kappa_ci"))
     return f"κ {number.text}{aside(number)}" if number.value is not None else ""
@@ -357,7 +358,7 @@ def format_kappa(verdict: GateVerdict) -> str:
 
 @study_page(Role.RESEARCHER, require_POST)
 def decide(request: HttpRequest) -> HttpResponse:
-    """Freeze the form's verdict about each person listed in it, with their current figures."""
+    """Freeze the form's verdict on each person in it, with their current figures."""
     given = request.POST
     page = read_page(request, given)
     listed = [person for person in page["people"] if given.get(f"keep-{person.pseudonym}") in ("yes", "no")]
@@ -405,7 +406,7 @@ def find_fault(rows: list[tuple[AnnotatorFigures, bool, str]], broken: Mapping[s
 
 @study_page(Role.OWNER, require_POST)
 def invited(request: HttpRequest) -> HttpResponse:
-    """Send the Prolific ids of the people kept, one a line, for a participant group there."""
+    """Send the Prolific ids of the people kept, one per line, for a participant group on Prolific."""
     work_of(request.study)
     ids = list_invited(request.study, request.user.get_username())
     lines = "".join(f"{pid}\n" for pid in ids)

@@ -1,4 +1,4 @@
-"""Tables of some kinds of annotation only: ratings, Maybe read four ways, sides, and published values."""
+"""Tables for some kinds of annotation only: ratings, Maybe read four ways, sides, and published values."""
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +67,7 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class RatingTables:
-    """Tables of ratings. `answer`: the numbers in a sentence or two; `mentions`: how naming attributes was decided;
+    """Tables of ratings. `answer`: the numbers in a sentence; `mentions`: who decided which attributes are named;
     `intervals`: how they are made.
     """
 
@@ -78,8 +78,8 @@ class RatingTables:
     raters: Table
     habits: Table | None
     habit: Cell
-    conditions: Table | None  # if models chose the attributes of some
-    gaps: Table | None  # if several models wrote: by writer, the gap of each rater
+    conditions: Table | None  # None unless models chose some attributes
+    gaps: Table | None  # by writer, the gap of each rater; None for one writer
 
 
 def make_ratings(question: Row) -> RatingTables | None:
@@ -122,7 +122,7 @@ def _gaps(writers: Sequence[Row], raters: Sequence[str]) -> Table:
 
 
 def _summarise_ratings(found: Row, kinds: Mapping[str, str]) -> str:
-    """Say how often people (without any, the first judge or other model) find personalised responses no better."""
+    """Say how often people (or, without any, the first model) find personalised responses no better."""
     first = found["raters"][0]
     average, low_means, low = (column.cell(first) for column in (MEAN, LOW_MEANS, NO_BETTER))
     what = "trained model" if (kind := kinds.get(first["rater"])) == "trained" else kind or "judge"
@@ -163,14 +163,14 @@ def make_verification(question: Row) -> list[Table]:
 
 
 def make_orders(question: Row) -> Table | None:
-    """Make the table of judges asked in both orders: how often the response decides, and how often the side."""
+    """Make the table of judges asked in both orders: how often they choose the same response, or the same side."""
     rows = question.get("orders", ())
     columns = [replace(RATER, label="Judge"), *OF_ORDERS, count("Asked twice", "pairs")]
     return make_table(columns, rows) if rows else None
 
 
 def make_trained(question: Row) -> Table | None:
-    """Make the table of trained models beside the best prompted judge; None unless there are both."""
+    """Make the table of trained models and the best prompted judge; None unless there are both."""
     rows = question.get("trained", ())
     if not rows:
         return None
@@ -205,8 +205,8 @@ def make_sides(question: Row) -> Table | None:
 class Published(NamedTuple):
     """A published value, `where` it is in the paper, and the `group` and `measure` of our number beside it.
 
-    A group with a colon is found by part of a name: `rater:bm25`. `needs`: one of NEEDS, which must hold for both to
-    have been measured the same way; else ours is left out, with the reason.
+    After a colon, a group has part of a name: `rater:bm25`. `needs`: one of NEEDS, without which ours was measured
+    another way and is left out.
     """
 
     name: str
@@ -248,14 +248,14 @@ def compare_published(work: AnnotationWork, question: Row, pilot: bool) -> list[
 
 
 class Need(NamedTuple):
-    """A condition for our number to have been measured as the published one was, and why it is left out otherwise."""
+    """A condition for our number to be measured as the published one, and why it is left out otherwise."""
 
     holds: Callable[[Row], bool]
     why: str
 
 
 def _says_mentions(question: Row) -> bool:
-    """Whether a model, or the items themselves, told which responses name the attribute."""
+    """Whether a model, or the items themselves, decided which responses name the attribute."""
     if question.get("ratings", {}).get("mentions", {}).get("models"):
         return True
     counts = question.get("ratings", {}).get("mentions", {"given": 0, "named": 0, "not_named": 0, "undecided": 1})
@@ -304,7 +304,7 @@ def _rater_score(question: Row, name: str, measure: str) -> Cell:
 
 
 def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
-    """Return a function that finds the number of the first row with `name` in its key."""
+    """Return a function that finds the measure in the first row with `name` in its key."""
 
     def find(question: Row, name: str, measure: str) -> Cell:
         for row in question.get("ratings", {}).get(part, ()):
@@ -316,7 +316,7 @@ def _rating(part: str, key: str) -> Callable[[Row, str, str], Cell]:
 
 
 def _written(question: Row, name: str, measure: str) -> Cell:
-    """Return a writer's number; the mention rate is by the first model asked, if any, as in the paper."""
+    """Return a writer's number; as in the paper, the first model asked decides the mention rate, if any was."""
     told = question.get("ratings", {}).get("mentions", {}).get("models") if measure == "mention_rate" else None
     for row in told[0]["generators"] if told else ():
         if name in row["generator"].lower():

@@ -1,4 +1,4 @@
-"""As planned, for labels: each hypothesis with number, interval, corrected p and verdict, in the file's order."""
+"""Hypotheses about labels as planned: number, interval, corrected p and verdict of each, in the file's order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,13 +31,13 @@ NOBODY = "Nobody has given a label yet."
 
 
 def hypotheses_of(study: Study) -> tuple[Hypothesis, ...]:
-    """Hypotheses about labels; none if people paste answers."""
+    """Return the hypotheses about labels; none if people paste answers."""
     definition = definition_of(study.current_id) if study.current_id else None
     return definition.hypotheses if definition and definition.annotation else ()
 
 
 def estimate_all(measuring: Measuring, asked: Sequence[QuestionLabels], simulated: Sequence[str]) -> list[Row]:
-    """Estimate each hypothesis on unfiltered labels, with who on its sides is missing or simulated."""
+    """Estimate each hypothesis on unfiltered labels, with missing and simulated raters on its sides."""
     by_name = {each.question.name: each for each in asked}
     return [
         estimate_row(measuring, by_name[hypothesis.about] if hypothesis.about else asked[0], hypothesis, simulated)
@@ -62,7 +62,7 @@ def judges_of(hypothesis: Hypothesis) -> list[str]:
 
 
 def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis) -> Estimate:
-    """Estimate a hypothesis from the same draws as its question's numbers below on the page."""
+    """Estimate a hypothesis from the same draws as its question's other numbers."""
     labels, draws, judges = asked.labels, measuring.draws, judges_of(hypothesis)
     if not len(labels.values):
         return Estimate(None, 0, None, NOBODY)
@@ -78,9 +78,10 @@ def estimate(measuring: Measuring, asked: QuestionLabels, hypothesis: Hypothesis
 
 
 def planned_of(study: Study, found: Sequence[Row]) -> Row:
-    """Judge the rows of estimate_all by the plan. Before the end there are numbers, as elsewhere, but no p or verdict.
+    """Judge the rows of estimate_all by the plan; before the end there are numbers, but no p or verdict.
 
-    The end is when all slots of the main study's items are done or the study is closed; once shown, it stays.
+    The end comes when all slots of the main study's items are done or the study is closed; once verdicts were shown,
+    it stays.
     """
     assert study.current_id is not None
     definition = definition_of(study.current_id)
@@ -120,14 +121,14 @@ def stand(study: Study, definition: Definition) -> Standing:
 
 
 def end_of(study: Study) -> Row | None:
-    """The end as the audit trail has it; None before verdicts were shown."""
+    """Read the end from the audit trail; None before verdicts were shown."""
     return next(iter(looks_taken(study)), None)
 
 
 def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
-    """Note, once, the verdicts and the labels that they rest on, so that later changes can be told."""
+    """Audit, once, the verdicts and the labels that they rest on, so that later changes can be reported."""
     with transaction.atomic():
-        hold_withdrawals(study)  # before the audit trail: everywhere in this order
+        hold_withdrawals(study)  # lock it before the audit trail, as everywhere
         standing = stand(study, definition)
         if standing.people and standing.is_over and not end_of(study):
             there = replace(standing, planned=standing.people).and_at(standing.people, str(timezone.now()))
@@ -137,7 +138,7 @@ def note_end(study: Study, definition: Definition, rows: Sequence[Row]) -> None:
 
 
 def since_end(study: Study, end: Row, wanted: int, rows: Sequence[Row]) -> Iterator[Row]:
-    """Tell how many labels came and went after verdicts were shown, and which verdicts were different then."""
+    """Report labels given and taken away after verdicts were shown, and verdicts that have changed since."""
     done = Slot.objects.filter(item__study=study, item__pilot=False, done_at__isnull=False)
     stayed = done.filter(done_at__lte=end["until"]).count()
     given, gone = done.count() - stayed, end["at"] - stayed
@@ -172,7 +173,7 @@ def hypothesis_row(hypothesis: Hypothesis, found: Row, plan: PlanKeys, is_over: 
 
 
 def side_row(side: str, found: Row) -> Row:
-    """Return who is on a side, and how many independent units, items or users, the number rests on."""
+    """Describe a side, with the number of independent units, items or users, that the estimate rests on."""
     return {
         "side": side,
         "name": side.capitalize() if side == PEOPLE else side,

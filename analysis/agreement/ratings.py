@@ -1,6 +1,6 @@
 """Ratings of personalised responses: by the model that wrote them, by whether they name the attribute, and by judge.
 
-Whether they name it, a rule about words says, and beside it models: how far both agree, and what changes.
+A rule about words decides whether they name it; models do so too: how far both agree, and what changes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,8 +48,8 @@ TOO_FEW = f"needs {FEWEST_MODELS} models that both wrote and judged responses"
 class Ratings:
     """One question's ratings as codes, with the names behind them; people together are the first rater.
 
-    A judge asked in both orders has two ratings of an item, and means over an item are over both. An item here is one
-    response with one attribute of the person. `named`: whether the response names the attribute; `given`: for how many
+    An item is one response with one attribute of the person. A judge asked in both orders has two ratings of it, and
+    its mean is over both. `named`: whether the response names the attribute; `given`: the number of items for which
     the study's items say so themselves.
     """
 
@@ -67,7 +67,7 @@ class Ratings:
     conditions: list[str]
     given: int
     by_user: bool
-    voting: np.ndarray  # (ratings,) whether it is a voter's, who say what a response is worth
+    voting: np.ndarray  # (ratings,) whether it is a voter's
 
     @property
     def n_items(self) -> int:
@@ -75,7 +75,7 @@ class Ratings:
 
 
 def has_sides(asked: QuestionLabels) -> bool:
-    """Whether two responses were shown side by side and rated, with numbers, for each attribute."""
+    """Whether two responses side by side were rated with numbers for each attribute."""
     rated = asked.question.per == "attributes" and asked.scale.numbers is not None
     return rated and bool(asked.rows) and bool(asked.rows[0].left)
 
@@ -123,13 +123,13 @@ def find_mentions(study: Study, asked: QuestionLabels, pilot: bool) -> dict[str,
 
 
 def code_named(asked: QuestionLabels, said: Mapping[str, bool | None]) -> Codes:
-    """Code whether the attribute is named, (units,), in the question's order."""
+    """Code whether each unit's response names the attribute, (units,), in the question's order."""
     codes = {True: NAMED, False: NOT_NAMED, None: UNDECIDED}
     return np.array([codes[said.get(unit)] for unit in asked.units], np.intp)
 
 
 def group_ratings(asked: QuestionLabels) -> csr_array:
-    """Groups, (units, items), what is drawn together: ratings about a user, or else about a pair of responses."""
+    """Group the items that are drawn together, (units, items): about one user, or else one pair of responses."""
     units, unit = np.unique(asked.labels.clusters, return_inverse=True)
     return csr_array((np.ones(len(unit)), (unit, np.arange(len(unit)))), shape=(len(units), len(unit)))
 
@@ -138,7 +138,7 @@ def group_ratings(asked: QuestionLabels) -> csr_array:
 
 
 class RatingGroups(NamedTuple):
-    """Ratings, (ratings,) each: item, place on the scale and group; and the groups' names."""
+    """Ratings, (ratings,) each: item, place on the scale and group; and the names of the groups."""
 
     items: Codes
     values: Codes
@@ -146,7 +146,6 @@ class RatingGroups(NamedTuple):
     names: list[str]
 
     def by_group(self, codes: Codes) -> list[int]:
-        """Count these codes by group."""
         return np.bincount(codes, minlength=len(self.names)).tolist()
 
     @property
@@ -155,7 +154,7 @@ class RatingGroups(NamedTuple):
 
     @property
     def n_items(self) -> list[int]:
-        """Number of different items by group."""
+        """Distinct items by group."""
         return self.by_group(np.unique(np.stack([self.of, self.items]), axis=1)[0])
 
     def decided(self, rows: Ratings) -> list[int]:
@@ -192,7 +191,10 @@ def by_item(rows: Ratings, of_items: Codes, names: list[str]) -> RatingGroups:
 
 
 def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measure every number with its n and interval, from one bootstrap over users or pairs of responses."""
+    """Measure every number with its n and interval, from one bootstrap over users or pairs of responses.
+
+    None for questions without two responses side by side.
+    """
     if not has_sides(asked):
         return None
     rows = read_ratings(measuring.study, asked, measuring.choice.pilot)
@@ -255,6 +257,8 @@ def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
             ),
         },
     }
+    if by_models := measure_mention_models(measuring, asked, rows):
+        found["mentions"]["models"] = by_models
     if "conditions" in spreads:
         differences = spreads["difference"]["difference"].estimates(conditions.sizes, NO_RATING)
         found["conditions"] = [
@@ -266,7 +270,7 @@ def measure_ratings(measuring: Measuring, asked: QuestionLabels) -> Row | None:
 
 
 def match_models(rows: Ratings) -> list[tuple[int, int]]:
-    """Match (generator, rater) if they are one model: the judge's name begins with that of the generator."""
+    """List (generator, rater) of each model that has both roles: the judge's name begins with the generator's."""
     return [
         (writer, judge)
         for writer, model in enumerate(rows.generators)
@@ -294,7 +298,7 @@ def rank_judge(rows: Ratings, rater: int) -> Statistic:
 
 
 def mean_by_item(rows: Ratings, kept: np.ndarray) -> Floats:
-    """Mean ratings, (items,); NaN without ratings; rounded, so that equal means are ties."""
+    """Average the ratings of each item, (items,); NaN without any; rounded, so that equal means are ties."""
     items = rows.items[kept]
     sums = np.bincount(items, rows.numbers[rows.values[kept]], rows.n_items)
     with np.errstate(invalid="ignore"):
@@ -339,7 +343,7 @@ def correlate(rows: Ratings, rater: int, spreads: dict[str, Spread]) -> Estimate
     return spreads["spearman"].estimates([len(shared)], CONSTANT)[0]
 
 
-# --- which attributes a response names according to models ------------------
+# --- which attributes a response names, according to models -----------------
 
 TASK, RESPONSE = "mentions-", "respond-"  # how the instructions of their runs begin
 NOTHING = "the rule and the model both decided of no attribute"
@@ -347,15 +351,13 @@ NOTHING = "the rule and the model both decided of no attribute"
 NamedByModel = dict[str, dict[str, bool]]  # by author and unit
 
 
-def measure_mention_models(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
+def measure_mention_models(measuring: Measuring, asked: QuestionLabels, rows: Ratings) -> list[Row]:
     """Measure each model's agreement with the word rule, and, by its word, writers' mention rates and raters' gaps."""
-    study, pilot = measuring.study, measuring.choice.pilot
-    items = list(AnnotationItem.objects.filter(study=study, pilot=pilot, key__in=set(asked.items)))
-    named = find_named(items)
-    if not named:
+    found = AnnotationItem.objects.filter(study=measuring.study, pilot=measuring.choice.pilot)
+    items = list(found.filter(key__in=set(asked.items)))
+    if not (named := find_named(items)):
         return []
-    rng = measuring.rng(asked)
-    rows, rule = read_ratings(study, asked, pilot), code_named(asked, rule_of(items))
+    rng, rule = measuring.rng(asked), code_named(asked, rule_of(items))
     return [
         {"model": author} | measure_by_model(rows, rule, code_named(asked, said), rng, measuring.draws)
         for author, said in sorted(named.items())
@@ -390,7 +392,7 @@ def measure_by_model(rows: Ratings, rule: Codes, named: Codes, rng: np.random.Ge
 def compare_with_rule(
     rule: Codes, named: Codes, both: np.ndarray, units: Codes, rng: np.random.Generator, draws: int
 ) -> Estimate:
-    """Measure Cohen's kappa of the rule and the model, as of two raters."""
+    """Measure Cohen's kappa of the rule and the model as two raters."""
     n = int(both.sum())
     if not n:
         return Estimate(None, 0, None, NOTHING)
@@ -420,7 +422,7 @@ def rule_of(items: list[AnnotationItem]) -> dict[str, bool | None]:
 
 
 def find_named(items: list[AnnotationItem]) -> NamedByModel:
-    """Find each author's newest reply about each item, or else about the response that the item was made of."""
+    """Find each author's newest reply about each item, or else about the response that the item was made from."""
     by_pk = {item.pk: item for item in items}
     named: NamedByModel = {}
     for item, task in [*replies_about_responses(items), *replies_about_items(by_pk)]:

@@ -19,14 +19,14 @@ FEWEST = 20  # items with a majority on which a threshold may be chosen
 
 
 class RetrievalRaterError(Exception):
-    """A rating that cannot be made; the message is a sentence that says why."""
+    """A refusal to rate; the message says why in a sentence."""
 
 
 @dataclass(frozen=True)
 class Rated:
-    """A rater's name and threshold, the number of items it was chosen on with its F1 there, and of items then rated.
+    """A rater's threshold, the number of items that it was chosen on and its F1 there, and of items then rated.
 
-    `degenerate`: no threshold does better than saying yes to all, so the labels say nothing about relevance.
+    `degenerate`: no threshold is better than yes to all, so the labels say nothing about relevance.
     """
 
     rater: str
@@ -41,7 +41,7 @@ Score = Callable[[Sequence[str], Sequence[str]], Scores]
 
 
 def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Score:
-    """Return a function of two lists that scores attributes against their prompts: by BM25, or with `embed` by cosine.
+    """Return a function that scores attributes against their prompts, pair by pair: by BM25, or by cosine of `embed`.
 
     `embed` gives rows of length 1.
     """
@@ -61,8 +61,8 @@ def score_by(embed: Callable[[Sequence[str]], np.ndarray] | None = None) -> Scor
 def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = False) -> Rated:
     """Choose the threshold with the best F1 against people's majority on one half of the prompts and rate the other.
 
-    Halves are by prompt, so that nothing about a rated prompt was seen. Another half has another threshold, so a seed
-    other than 0 is part of the rater's name. Raises RetrievalRaterError.
+    Halves are by prompt, so that nothing about a rated prompt was seen. Each seed has its own halves and threshold, so
+    a seed other than 0 is part of the rater's name. Raises RetrievalRaterError.
     """
     rater = f"{rater} seed {seed}" if seed else rater
     items = list(
@@ -75,27 +75,24 @@ def rate(study: Study, rater: str, score: Score, seed: int = 0, pilot: bool = Fa
     scores = score([item.payload["attribute"] for item in items], [item.payload["prompt"] for item in items])
     majority = majority_of(study, pilot)
     tuning = np.array([in_tuning_half(item.payload["prompt"], seed) for item in items])
-    known = np.array([item.key in majority for item in items])
-    if (tuning & known).sum() < FEWEST:
-        labelled = plural(int((tuning & known).sum()), "labelled item")
-        words = f"only {labelled} to choose a threshold on; it takes {FEWEST}"
+    known = tuning & np.array([item.key in majority for item in items])
+    if (n := int(known.sum())) < FEWEST:
+        words = f"only {plural(n, 'labelled item')} to choose a threshold on; it takes {FEWEST}"
         raise RetrievalRaterError(f"{study.slug} has {words}.")
     right = np.array([majority.get(item.key) == YES for item in items])
-    threshold, f1 = choose_threshold(scores[tuning & known], right[tuning & known])
-    degenerate = bool((scores[tuning & known] >= threshold).all())
-    rated = Rated(rater, threshold, int((tuning & known).sum()), f1, int((~tuning).sum()), degenerate)
-    detail = {name: getattr(rated, name) for name in ("threshold", "chosen_on", "f1_there", "degenerate")} | {
-        "seed": seed
-    }
-    for item, value in zip(items, scores, strict=True):
-        if not in_tuning_half(item.payload["prompt"], seed):
+    threshold, f1 = choose_threshold(scores[known], right[known])
+    rated = Rated(rater, threshold, n, f1, int((~tuning).sum()), bool((scores[known] >= threshold).all()))
+    detail = {name: getattr(rated, name) for name in ("threshold", "chosen_on", "f1_there", "degenerate")}
+    detail["seed"] = seed
+    for item, value, is_tuning in zip(items, scores, tuning, strict=True):
+        if not is_tuning:
             label = YES if value >= threshold else NO
             record_judgement(item, rater, {KIND: label}, detail=detail | {"score": float(value)})
     return rated
 
 
 def majority_of(study: Study, pilot: bool) -> dict[str, str]:
-    """Return what most people said of each item; ties are left out."""
+    """Return people's majority label of each item, without ties."""
     votes: dict[str, Counter[str]] = {}
     for label in iter_labels(study, pilot=pilot):
         if label.question == KIND and not label.is_model:

@@ -1,4 +1,4 @@
-"""One question's agreement as a page shows it: the answer in words, the matrix of raters, and tables of numbers."""
+"""One question's agreement on a page: the answer in words, the matrix of raters, and tables of numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ def read_estimate(found: Row, form: NumberFormat = PLAIN) -> Cell:
 
 
 def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "", short: str = "") -> Column:
-    """Make a column of estimates with interval and n; `missing` is why a row has none."""
+    """Make a column of estimates with interval and n; `missing` says why a row has none."""
 
     def read(row: Row) -> Cell:
         return read_estimate(row[name], form) if name in row else Cell(why=missing)
@@ -26,7 +26,7 @@ def estimate(name: str, label: str, form: NumberFormat = PLAIN, missing: str = "
 
 
 def coefficient(name: str, label: str, form: NumberFormat = PLAIN, short: str = "") -> Column:
-    """Make a column of a coefficient over all raters of a group."""
+    """Make the column of a coefficient over all raters of a group."""
     return estimate(name, label, form, "for pairs only", short)
 
 
@@ -93,7 +93,7 @@ def count(label: str, name: str = "n") -> Column:
 
 @dataclass(frozen=True)
 class MatrixCell:
-    """The agreement of two raters; on the diagonal, how many labels one gave."""
+    """The agreement of two raters; on the diagonal, a rater's number of labels."""
 
     a: str
     b: str
@@ -130,7 +130,7 @@ def pairs_of(question: Row) -> dict[frozenset[str], Row]:
 
 
 def clustered(question: Row, measure: str) -> list[Row]:
-    """Order raters by kind and, if there are many, put those who agree beside one another within each kind."""
+    """Order raters by kind and, if there are many, by clusters of those who agree within each kind."""
     raters = in_order(question["raters"])
     if len(raters) <= FEW_RATERS:
         return raters
@@ -157,7 +157,7 @@ def _cell(one: Row, other: str, found: Mapping[frozenset[str], Row], measure: st
 
 
 def pair_cell(pair: Row, measure: str) -> Cell:
-    """Make a pair's cell; its n is the items that both labelled, even if the measure is undefined."""
+    """Make a pair's cell; n counts the items that both labelled, even if the measure is undefined."""
     return replace(read_estimate(pair[measure]), n=pair["n"])
 
 
@@ -166,7 +166,7 @@ def tone_of(value: float | None) -> str:
 
 
 def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
-    """List the pairs that share items, those with most first."""
+    """List the pairs that share items, the largest first."""
     shared = sorted((pair for pair in question["pairs"] if pair["n"]), key=lambda pair: -pair["n"])
     return [(pair, [pair_cell(pair, name) for name in MEASURES]) for pair in shared[:MOST_PAIRS]]
 
@@ -175,7 +175,7 @@ def make_pairs(question: Row) -> list[tuple[Row, list[Cell]]]:
 
 
 def label_columns(question: Row) -> list[tuple[str, int | None]]:
-    """Name the groups, with how many items their coefficients compare."""
+    """Name the groups, with the number of items that their coefficients compare."""
     groups = groups_of(question)
     return [(label, groups[name].get("n")) for name, label in _group_columns(question)]
 
@@ -198,12 +198,12 @@ def make_coefficients(question: Row) -> list[tuple[str, list[Cell]]]:
 
 
 def mean_cell(group: Row, measure: str) -> Cell:
-    """Make the cell of a mean over pairs; no cell says over how many."""
+    """Make the cell of a mean over pairs, without their number."""
     return replace(read_estimate(group["means"][measure]), n=None)
 
 
 def make_shares(question: Row) -> Table:
-    """Make the table of label shares by group, and of how many items have each label as their majority."""
+    """Make the table of label shares by group, and of items by majority label."""
     groups = [(groups_of(question)[name], f"Share, {label.lower()}") for name, label in _group_columns(question)]
     groups = [(group, head) for group, head in groups if "n" in group]
     rows = [
@@ -222,16 +222,16 @@ def share_in(group: Row, label: str) -> Cell:
 
 def make_groups(question: Row) -> list[tuple[str, Table]]:
     """Make tables of agreement and label shares by corpus, kind of item, user and statement, if there are several."""
+    columns = [*map(share_column, question["values"]), *OF_PARTS, count("Labels")]
     return [
         (title, make_table([Column(name, name.capitalize(), nothing="none named"), *columns], rows, is_broad=True))
-        for columns in [[*map(share_column, question["values"]), *OF_PARTS, count("Labels")]]
         for name, title in GROUP_TITLES.items()
         if len(rows := question.get(f"by_{name}", ())) > 1
     ]
 
 
 def whose_labels(question: Row) -> str:
-    """Say whose labels the groups hold, and make the majority: people’s, else judges’ or other models’."""
+    """Name the raters in the groups, whose labels make the majority: people, else judges, else other models."""
     kinds = {rater["kind"] for rater in question["raters"]}
     return "people" if "person" in kinds else "judges" if "judge" in kinds else "models"
 
@@ -255,7 +255,7 @@ def in_order(raters: Sequence[Row]) -> list[Row]:
 
 
 def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
-    """Add to each rater label shares, scores against the others' majority, alpha without them, time and confusion."""
+    """Add label shares, scores against the others' majority, alpha without them, time and confusion to each rater."""
     by_rater, labels = {row["rater"]: row for row in times}, question["values"]
     return [
         rater
@@ -271,7 +271,7 @@ def make_raters(question: Row, times: Sequence[Row]) -> list[Row]:
 
 
 def _confusion(rater: Row, labels: Sequence[str]) -> list[tuple[str, list[tuple[str, int]]]]:
-    """Pair counts with labels; for a rater without a vote against the majority of all, to be read item by item."""
+    """Pair counts with labels; of a non-voter, against the majority of all, so that each item counts once."""
     counts = rater.get("against_all", rater)["confusion"]
     return [(label, list(zip(labels, row, strict=True))) for label, row in zip(labels, counts, strict=True)]
 
@@ -289,7 +289,7 @@ F1_OF_ALL = Column(
 
 
 def summarise_agreement(question: Row) -> str:
-    """Write the page's first sentence."""
+    """Write the first sentence of the page."""
     if not question["labels"]:
         return "No label to compare yet."
     if question["annotators"] < 2:
@@ -309,7 +309,7 @@ def summarise_agreement(question: Row) -> str:
 
 
 def say_items(question: Row) -> str:
-    """Say how many items have labels; of one rated for each attribute, its parts are counted."""
+    """Say how many items have labels, or parts of items if each attribute is rated."""
     if not (ratings := question.get("ratings")):
         return plural(question["items"], "item")
     of = "items" if ratings["drawn"] == "users" else plural(ratings["units"], "item")
@@ -317,7 +317,7 @@ def say_items(question: Row) -> str:
 
 
 def items_behind(question: Row, units: int, n: int | None) -> str:
-    """Say what n counts, and how many of them are independent if these are not the same."""
+    """Say what n counts, and the number of independent units if it differs."""
     items = " item" if n == 1 else " items"
     if question["drawn"] == "users":
         items = " labelled parts of items" if question.get("ratings") else items
@@ -326,7 +326,7 @@ def items_behind(question: Row, units: int, n: int | None) -> str:
 
 
 def say_intervals(question: Row, seed: int) -> str:
-    """How the coefficients' intervals are made, and of what independent units."""
+    """Say how the coefficients' intervals are made, and from which independent units."""
     units, drawn, group = question["units"], question["drawn"], groups_of(question)[question["group"]]
     if units < FEWEST:
         return f"95 % intervals of coefficients take at least {FEWEST} {drawn}"
@@ -354,7 +354,7 @@ def _summarise_judges(question: Row) -> str:
 
 
 def aside(number: Cell, of: str = "") -> str:
-    """Write interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
+    """Format interval and n in parentheses, as far as the cell has them; a mean over pairs has no n."""
     known = [number.range] if number.ci else []
     known += [] if number.n is None else [sized(number.n) + of]
     return f" ({', '.join(known)})" if known else ""

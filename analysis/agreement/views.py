@@ -75,17 +75,16 @@ def work_of(study: Study) -> AnnotationWork:
 @study_page(only=require_safe)
 def overview(request: HttpRequest) -> HttpResponse:
     work, choice = work_of(request.study), read_choice(request.GET)
+    measure, least = read_measure(request), read_least(request)
     found = rows_for(request.study, choice)
     question = pick_question(found, request.GET.get("question", ""))
     page: dict[str, Any] = {"question": question, "answer": tables.summarise_agreement(question)}
     if question["labels"]:
-        page |= contents_of(question, found["times"], read_measure(request), read_least(request))
+        page |= contents_of(question, found["times"], measure, least)
         page["items"] = tables.say_items(question)
         page["intervals"] = tables.say_intervals(question, found["seed"])
         if page["many"]:
-            page["heat"] = heat_map(
-                question | {"least": read_least(request)}, read_measure(request), found["simulated"]
-            )
+            page["heat"] = heat_map(question | {"least": least}, measure, found["simulated"])
         page["published"] = compare_published(work, question, choice.pilot) if question is found["questions"][0] else []
     return show(
         request,
@@ -104,15 +103,15 @@ def overview(request: HttpRequest) -> HttpResponse:
         planned=plan_on_page(found),
         measures=tables.MEASURES,
         figures=FIGURES if question.get("ratings") else AGREEMENT_FIGURES,
-        measure=read_measure(request),
-        least=read_least(request),
+        measure=measure,
+        least=least,
         leasts=tables.LEASTS,
         **page,
     )
 
 
 def plan_on_page(found: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the verdicts that the page opens with; nothing for a study without hypotheses."""
+    """Return the verdicts at the top of the page; None for a study without hypotheses."""
     planned = planned_on_page(found)
     return planned and planned | {"said": say_verdicts(found["as_planned"]["hypotheses"])}
 
@@ -129,13 +128,13 @@ def read_measure(request: HttpRequest) -> str:
 
 
 def read_least(request: HttpRequest) -> int:
-    """Read how many items two raters must both have labelled for a cell of the matrix."""
+    """Read how many items two raters must share for a cell of the matrix."""
     asked = request.GET.get("least", "")
     return next((least for least in tables.LEASTS if asked == str(least)), tables.LEAST)
 
 
 def heat_map(question: dict[str, Any], measure: str, simulated: list[str]) -> dict[str, Any]:
-    """Render the matrix of many raters for wide and narrow pages; draw the same content only once."""
+    """Render the matrix of many raters for wide and narrow pages; drawings are cached by content."""
 
     def draw() -> dict[str, str]:
         both = {"wide": Options(measure=measure), "narrow": Options(narrow=True, measure=measure)}
@@ -182,7 +181,7 @@ def contents_of(question: dict[str, Any], times: list[dict[str, Any]], measure: 
 
 @study_page(only=require_safe)
 def numbers(request: HttpRequest) -> HttpResponse:
-    """Send the same JSON as the command prints."""
+    """Send the JSON that the command prints."""
     work_of(request.study)
     found = agreement_of(request.study, read_choice(request.GET))
     return saved_as(f"{request.study.slug}-agreement.json", JsonResponse(found))
@@ -204,7 +203,7 @@ def groups(request: HttpRequest) -> HttpResponse:
 
 
 def write_groups(question: Mapping[str, Any]) -> str:
-    """Write a row for each number of each group, with its n, interval, and the reason if one is undefined."""
+    """Write a row for each number of each group, with its n, interval, and the reason if undefined."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["grouping", "group", "measure", "n", "value", "low", "high", "why"])
@@ -236,7 +235,7 @@ def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
 
 @study_page(only=require_safe)
 def differing(request: HttpRequest) -> HttpResponse:
-    """Show what two raters, or one and the majority of the others, labelled differently, or with two chosen labels."""
+    """Show items that two raters, or one and the majority of the others, labelled differently or with chosen labels."""
     work_of(request.study)
     choice, a, b = read_choice(request.GET), request.GET.get("a", ""), request.GET.get("b", "")
     every = gather(request.study, choice)
@@ -289,7 +288,7 @@ def find_question(asked: list[QuestionLabels], name: str) -> QuestionLabels:
 
 @study_page(only=require_safe)
 def item(request: HttpRequest, key: int) -> HttpResponse:
-    """Show what annotators saw, and everything that was said about it."""
+    """Show the item as annotators saw it, with all annotations and models' replies."""
     rows = AnnotationItem.objects.filter(study=request.study).select_related("history")
     found = get_object_or_404(rows, pk=key)
     counting = set(counted(request.study, pilot=found.pilot).filter(item=found).values_list("pk", flat=True))
@@ -309,7 +308,7 @@ def item(request: HttpRequest, key: int) -> HttpResponse:
 
 
 def back_from(request: HttpRequest) -> str:
-    """Return the query of the list that the reader came from, if any."""
+    """Return the query of the list that led here, if any."""
     query = request.GET.copy()
     query.pop("history", None)
     return query.urlencode() if "a" in query else ""

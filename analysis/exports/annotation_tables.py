@@ -136,7 +136,7 @@ def annotation_tables() -> Iterator[ExportTable]:
 
 
 def item_rows(study: Study, selection: Selection) -> QuerySet:
-    """The study's items by position; pilot items only if the selection has the pilot."""
+    """Select the study's items by position, the pilot's only if the selection has the pilot."""
     return AnnotationItem.objects.filter(pilot_or_main(selection), study=study).order_by("position")
 
 
@@ -151,7 +151,7 @@ def pilot_or_main(selection: Selection, prefix: str = "") -> Q:
 
 
 def left_out(study: Study, selection: Selection) -> QuerySet[Annotation]:
-    """The labels of scripted judges, if the selection is without what is simulated; else none."""
+    """Select scripted judges' labels if the selection has no simulated people; else none."""
     scripted = Annotation.objects.filter(item__study=study, detail__provider=FAKE)
     return scripted.none() if selection.simulated else scripted
 
@@ -186,24 +186,13 @@ class AnnotationRows:
 SAME = ("left", "state", "revision", "reason", "guidelines_version", "shown_at", "detail")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 FIELDS = (
-    *(
-        "id",
-        "judge",
-        "labels",
-        "opened",
-        "active_ms",
-        "trace",
-        "created_at",
-        "item__key",
-        "item__pilot",
-        "item__purpose",
-    ),
-    *("version__number", "version__sha256", *PERSON, *SAME),
+    *("id", "judge", "labels", "opened", "active_ms", "trace", "created_at"),
+    *("item__key", "item__pilot", "item__purpose", "version__number", "version__sha256", *PERSON, *SAME),
 )
 
 
 def describe(row: Row) -> Row:
-    """Fields shared by all answers of one annotation."""
+    """Return the fields shared by all answers of one annotation."""
     origin, pid, pseudonym = (row[name] for name in PERSON)
     return {name: row[name] for name in SAME} | {
         "version": row["version__number"],
@@ -247,7 +236,7 @@ class LabelRows:
 
 
 def votes_of(labels: list[Label]) -> Iterator[Row]:
-    """The votes about one item, by question and part."""
+    """Count the votes about one item, by question and part."""
     units = dict.fromkeys((label.question, label.part) for label in labels)
     for question, part in units:
         said = [label for label in labels if (label.question, label.part) == (question, part)]

@@ -297,7 +297,7 @@ class AnswerRows:
             **{"flags": "", "excluded": False},
         }
 
-    # --- what is the same for all rows
+    # --- shared by all rows
 
     @cached_property
     def definition(self) -> Definition | None:
@@ -354,7 +354,7 @@ class Mentions(AnswerRows):
         return self._count(self.people, OF_PEOPLE["prompt"]) + self._count(self.models, OF_MODELS["prompt"])
 
     def _count(self, rows: QuerySet[Answer], prompt_of: Any) -> int:
-        """All spellings, less those that merging makes duplicates within an answer."""
+        """Count all spellings, minus those that merging makes duplicates within an answer."""
         size = rows.aggregate(n=Sum(Func("items", function="cardinality")))["n"] or 0
         spelt = sorted({spelling for table in self.spellings.values() for pair in table.items() for spelling in pair})
         double = 0

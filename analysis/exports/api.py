@@ -58,7 +58,7 @@ class Conflict(APIException):
 
 
 def first_fault(form: Any) -> str:
-    """A form's first fault, for a program, which sees no menus."""
+    """Format a form's first fault for a program, which sees no menus."""
     field, faults = next(iter(form.errors.as_data().items()))
     said = faults[0].messages[0]
     if field == "__all__":
@@ -76,7 +76,7 @@ class Pages(LimitOffsetPagination):
 
 
 def page_of(name: str, rows: serializers.BaseSerializer | serializers.Field) -> Any:
-    """The schema of a page of these rows."""
+    """Return the schema of a page of these rows."""
     return inline_serializer(
         name,
         {
@@ -91,11 +91,11 @@ def page_of(name: str, rows: serializers.BaseSerializer | serializers.Field) -> 
 ROWS = page_of("Rows", serializers.ListField(child=serializers.DictField(), help_text="Columns: see the codebook."))
 
 
-def told_of_rows(name: str, summary: str) -> Any:
-    told = extend_schema(
+def describe_rows(name: str, summary: str) -> Any:
+    described = extend_schema(
         operation_id=name, parameters=WHOSE + PAGING, responses={200: ROWS, **refused(403)}, summary=summary
     )
-    return extend_schema_view(get=told)
+    return extend_schema_view(get=described)
 
 
 class StudySerializer(serializers.ModelSerializer):
@@ -183,16 +183,16 @@ class TableRows(StudyView):
         """Raise NotFound where the study has no such table."""
 
     def sliced(self, rows: Any) -> Any:
-        """The rows as what can be counted and cut into pages."""
+        """Return the rows as an object that can be counted and sliced."""
         return rows
 
 
-@told_of_rows("participants", "People of a study")
+@describe_rows("participants", "People of a study")
 class Participants(TableRows):
     table = "participants"
 
 
-@told_of_rows("responses", "Answers of a study")
+@describe_rows("responses", "Answers of a study")
 class Responses(TableRows):
     table = "responses"
 
@@ -253,7 +253,7 @@ class ByFormat(DefaultContentNegotiation):
 
 
 class AboutTheApi(Operation):
-    """Comes in other forms than JSON, which its refusals have nonetheless."""
+    """A view in other formats whose refusals are JSON nonetheless."""
 
     def handle_exception(self, error: Exception) -> Response:
         self.request.accepted_renderer, self.request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type

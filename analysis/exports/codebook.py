@@ -71,13 +71,13 @@ def labels(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
 
 
 def computed(make: Callable[..., Any], *needs: str) -> dict[str, Any]:
-    """`made` and `needs` of a column computed from these fields alone."""
+    """Return `made` and `needs` of a column computed from these fields alone."""
     names = [need.rpartition("__")[2] for need in needs]
     return {"made": lambda row: make(*(row[name] for name in names)), "needs": needs}
 
 
 def named(columns: Iterable[ExportColumn], *names: str) -> tuple[ExportColumn, ...]:
-    """The columns with these names, in this order."""
+    """Pick the columns with these names, in this order."""
     by_name = {column.name: column for column in columns}
     return tuple(by_name[name] for name in names)
 
@@ -182,7 +182,7 @@ def perception_columns(versions: tuple[Version, ...]) -> Iterator[ExportColumn]:
 
 
 def by_slug(versions: tuple[Version, ...], part: str) -> dict[str, list[tuple[int, Any]]]:
-    """Entries of all versions by slug, each with its version's number, newest last."""
+    """Group all versions' entries by slug, each with its version's number, newest last."""
     found: dict[str, list[tuple[int, Any]]] = {}
     for version in versions:
         for entry in getattr(version.definition, part):
@@ -214,7 +214,7 @@ def read_version(row: StudyVersion) -> Version:
 
 
 def imported_questions(study: Study) -> list[str]:
-    """Keys of imported people's answers, from the columns of the imported files."""
+    """List the keys of imported people's answers, from the columns of the imported files."""
     keys = Func(F("answers"), function="jsonb_object_keys", set_returning=True)
     rows = Participant.objects.filter(study=study, origin=Participant.Origin.IMPORTED)
     return sorted(set(rows.annotate(key=keys).order_by().values_list("key", flat=True).distinct()))
@@ -252,7 +252,7 @@ def describe_version(version: Version) -> dict[str, Any]:
 
 
 def describe_askings(definition: Definition) -> dict[str, Any]:
-    """Repeats, arms, rating and question set of a version, without those it lacks."""
+    """Describe a version's repeats, arms, rating and question set, if it has them."""
     repeats, rating = definition.repeats, definition.rating
     found = {
         "repeats": repeats and asdict(repeats),
@@ -331,7 +331,7 @@ def prompt_lines(version: Version) -> Iterator[str]:
 
 
 def plain(text: str) -> str:
-    """The text as a cell of a Markdown table: one line, with Markdown and HTML escaped."""
+    """Format the text as a Markdown table's cell: one line, with Markdown and HTML escaped."""
     line = " ".join(text.split())
     for sign in "\\`*_[]|<>":
         line = line.replace(sign, f"&#{ord(sign)};" if sign in "<>" else f"\\{sign}")

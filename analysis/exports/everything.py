@@ -31,7 +31,7 @@ from analysis.exports.people_tables import Selection
 from surveys.models import Study
 
 ALL = "all"
-KEPT = 60  # seconds for which a page hears of a silent download
+KEPT = 60  # seconds for which progress is kept
 OFTEN = 0.3  # seconds between two notes of progress
 
 File = tuple[str, Chunks]  # name and content
@@ -75,7 +75,7 @@ class Everything:
 
 
 class Pieces(RawIOBase):
-    """A write-only file whose content is taken away as it arrives."""
+    """A write-only file that hands over its content as it arrives."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -84,7 +84,7 @@ class Pieces(RawIOBase):
         self.pieces.append(bytes(piece))
         return len(piece)
 
-    def taken(self) -> Chunks:
+    def take(self) -> Chunks:
         pieces, self.pieces = self.pieces, []
         if content := b"".join(pieces):
             yield content
@@ -99,10 +99,10 @@ def archived(study: Study, files: Iterable[File], lines: list[dict[str, Any]]) -
             with archive.open(entry_of(name), "w", force_zip64=True) as file:
                 for chunk in measured:
                     file.write(chunk)
-                    yield from out.taken()
+                    yield from out.take()
             lines.append(measured.line)
         archive.writestr(entry_of(MANIFEST), manifest_of(study, lines))
-    yield from out.taken()
+    yield from out.take()
 
 
 def entry_of(name: str) -> zipfile.ZipInfo:
@@ -177,7 +177,7 @@ def forget_progress(study: Study, user: Any) -> None:
 
 
 def progress_of(study: Study, user: Any) -> dict[str, Any] | None:
-    """Progress of the account's newest download: its file, rows written and in all, whether done; None without one."""
+    """Read progress of the account's newest download: file, rows written and in all, whether done; None without one."""
     with _store() as store:
         told = store.get(_key(study, user))
     return json.loads(told) if told else None

@@ -1,4 +1,4 @@
-"""The export tables, how their rows are read, and the one gate, which notes in the audit trail who takes what."""
+"""The export tables and their rows, and the one gate, which audits every file that leaves."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ from surveys.models import AuditEvent, Study
 from surveys.studies import audit
 from surveys.studies.access import Role, study_for
 
-# The last are of studies with annotation only.
+# The last only in studies with annotation.
 PEOPLE_TABLES, ANSWER_TABLES, MODEL_TABLES, ANNOTATION_TABLES = (
     tuple(table.name for table in tables)
     for tables in (people_tables((), []), answer_tables(()), model_tables(), annotation_tables())
@@ -36,7 +36,7 @@ FORMAT, MANIFEST = 1, audit.MANIFEST
 
 
 def codebook_of(study: Study, pids: bool = False) -> Codebook:
-    """The codebook of the study's tables, over all its versions."""
+    """Describe the study's tables over all its versions."""
     versions = tuple(read_version(row) for row in study.versions.order_by("number"))
     tables = [*people_tables(versions, imported_questions(study)), *answer_tables(versions), *model_tables()]
     if any(version.definition.annotation for version in versions):
@@ -54,7 +54,7 @@ def with_pids(table: ExportTable) -> ExportTable:
 
 
 def rows_of(study: Study, table: ExportTable, selection: Selection) -> Any:
-    """Rows as the database has them, oldest first; `reader_of` turns them into what the codebook says."""
+    """Select rows as stored, oldest first; `reader_of` turns them into the codebook's columns."""
     rows = table.rows(study, selection)
     if not isinstance(rows, QuerySet):
         return rows
@@ -84,10 +84,10 @@ def stream_rows(study: Study, table: ExportTable, selection: Selection) -> Itera
 
 
 def reader_of(study: Study, table: ExportTable) -> Callable[[Row], Row]:
-    """A function that turns a row's values into the table's columns, in order."""
+    """Return a function that turns a row's values into the table's columns, in order."""
 
     def read(values: Row) -> Row:
-        # `rows_of` puts an underscore in front, since a field of the model may have the name.
+        # `rows_of` prefixes an underscore, since a field of the model may have the name.
         row = {name.removeprefix("_"): value for name, value in values.items()} | {"study": study.slug}
         return {column.name: read_cell(row, column) for column in table.columns}
 
@@ -103,7 +103,7 @@ def read_cell(row: Row, column: ExportColumn) -> Any:
 
 
 def read_source(row: Row, column: ExportColumn) -> Any:
-    """The value under the column's path in a person's answers or checks; numbers as numbers."""
+    """Read the value under the column's path in a person's answers or checks; None for an integer that is none."""
     value: Any = row
     for key in column.source:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -142,12 +142,12 @@ class Export:
 
 
 def open_study(user: AbstractBaseUser | AnonymousUser, slug: str, pids: bool = False) -> Study:
-    """The study, if the account may export it; otherwise 404, or 403 if a viewer asks for PIDs."""
+    """Find the study, if the account may export it; otherwise 404, or 403 if a viewer asks for PIDs."""
     return study_for(user, slug, Role.RESEARCHER if pids else Role.VIEWER)
 
 
 def note_export(study: Study, actor: str, file: str, pids: bool = False, **held: Any) -> AuditEvent:
-    """Note a file that leaves in the audit trail: who took it, and what it holds."""
+    """Audit a file that leaves: who took it, and what it holds."""
     return audit.record(study, actor, "exported", file, pids=pids, **held)
 
 
@@ -171,7 +171,7 @@ def begin_export(study: Study, actor: str, table: str, kind: str, selection: Sel
 
 
 def count_tables(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> tuple[dict[str, int], int]:
-    """Rows of each table, and unread texts: `count_rows` for a page, in few statements."""
+    """Count the rows of each table, and unread texts, in few statements."""
     kept = count_answers(study, tables, selection)
     rows = {name: table.rows(study, selection) for name, table in tables.items() if name not in kept}
     plain = {name: getattr(table, "counted", table) for name, table in rows.items()}
@@ -181,7 +181,7 @@ def count_tables(study: Study, tables: Mapping[str, ExportTable], selection: Sel
 
 
 def count_answers(study: Study, tables: Mapping[str, ExportTable], selection: Selection) -> dict[str, int]:
-    """Rows of the tables of accepted answers, and unread texts; kept until an answer or a spelling changes."""
+    """Count rows of the tables of accepted answers, and unread texts; cached until an answer or a spelling changes."""
     name = f"rows-{selection.pilot:d}{selection.preview:d}{selection.simulated:d}"
     stamp = json.dumps([answer_stamp(study), tables["mentions"].rows(study, selection).spellings], sort_keys=True)
 
@@ -199,7 +199,7 @@ class RowCount(Subquery):
 
 
 def count_together(study: Study, queries: Mapping[str, QuerySet]) -> dict[str, int]:
-    """Number of rows of each query, in one statement."""
+    """Count the rows of each query in one statement."""
     counted = (RowCount(query.order_by().values("pk")) for query in queries.values())
     return dict(zip(queries, Study.objects.values_list(*counted).get(pk=study.pk), strict=True))
 
@@ -228,7 +228,7 @@ class MeasuredFile:
 
 
 def manifest_of(study: Study, files: list[dict[str, Any]]) -> bytes:
-    """Manifest of an export or bundle: its files, and the head of the audit trail when they were written."""
+    """Write the manifest of an export or bundle: its files, and the head of the audit trail at that time."""
     manifest = {"format": FORMAT, "study": study.slug, "audit": audit.head_of(study), "files": files}
     return json.dumps(manifest, indent=2).encode()
 
@@ -241,7 +241,7 @@ def write_measured(folder: Path, name: str, chunks: Chunks) -> dict[str, Any]:
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write the file whole or not at all: it gets its final name once it is complete."""
+    """Write the file under a temporary name and rename it once it is complete."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

@@ -15,14 +15,14 @@ class FirstLines:
 
 
 def cross(table: str, one: str, other: str) -> FirstLines:
-    """Cross-tabulation of two columns."""
+    """Cross-tabulate two columns."""
     return FirstLines(
         f'print(pd.crosstab({table}["{one}"], {table}["{other}"]))', f"print(table({table}${one}, {table}${other}))"
     )
 
 
 def by(table: str, group: str, value: str, what: str = "mean") -> FirstLines:
-    """Mean, median or sum by group."""
+    """Take the mean, median or sum by group."""
     return FirstLines(
         f'print({table}.groupby("{group}")["{value}"].{what}())',
         f"print(tapply({table}${value}, {table}${group}, {what}, na.rm = TRUE))",
@@ -113,6 +113,6 @@ LINES = {
 
 
 def first_lines(table: str) -> dict[str, str]:
-    """Programs of at most ten lines by language; they expect the table's Parquet or CSV file in their folder."""
+    """Return programs of at most ten lines by language; they read the table's Parquet or CSV file in their folder."""
     lines = LINES[table]
     return {"pandas": PANDAS.format(table=table) + lines.pandas, "r": R.format(table=table) + lines.r}

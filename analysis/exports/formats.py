@@ -40,7 +40,7 @@ LINE_ENDS = {sign: f"\\u{ord(sign):04x}" for sign in "\x85\u2028\u2029"}
 
 
 def csv_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
-    """UTF-8 without a byte order mark, CRLF between rows, as in RFC 4180."""
+    """Write UTF-8 without a byte order mark and CRLF between rows, as in RFC 4180."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow([column.name for column in columns])
@@ -52,7 +52,7 @@ def csv_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
 
 
 def figure_csv(figure: Any) -> str:
-    """A figure's table, a row for each mark; units are in the header."""
+    """Write a figure's table, a row for each mark; units are in the header."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([column.name for column in figure.columns])
@@ -100,7 +100,7 @@ PARQUET_TYPES = {
 
 
 def parquet_chunks(columns: Sequence[ExportColumn], rows: Rows) -> Chunks:
-    """Row groups of limited size, so that neither writer nor reader needs the whole table in memory."""
+    """Write row groups of limited size, so that neither writer nor reader needs the whole table in memory."""
     schema = pa.schema([pa.field(c.name, PARQUET_TYPES[c.kind], metadata={"description": c.meaning}) for c in columns])
     with TemporaryFile() as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -181,7 +181,7 @@ def spool_cells(spool: IO[str], columns: Sequence[ExportColumn], rows: Rows) -> 
 
 
 def mapped_table(file: IO[bytes], variables: Sequence[Variable], rows: Rows) -> pd.DataFrame:
-    """The table, mapped from a file so that only what is being read is in memory."""
+    """Map the table from a file, so that only the part being read is in memory."""
     schema = pa.schema([(v.name, pa.string() if is_text(v.column) else pa.float64()) for v in variables])
     with pa.ipc.new_file(file, schema) as writer:
         for group in groups_of({v.name: part_of(row[v.column.name], v.piece) for v in variables} for row in rows):
@@ -197,7 +197,7 @@ def is_text(column: ExportColumn) -> bool:
 
 
 def cell_of(column: ExportColumn, value: Any) -> list[str] | float | None:
-    """A text as its pieces, any other value as a number."""
+    """Return a text as its pieces, any other value as a number."""
     if is_text(column):
         return list(split_text("" if value is None else str(value)))
     if value is None:
@@ -242,7 +242,7 @@ def variable_label(column: ExportColumn) -> str:
 
 
 def value_labels(variable: Variable) -> dict[Any, str]:
-    """Labels by value, without values that no row has and pyreadstat, which counts characters, would find too long."""
+    """Map values to labels, without values in no row that pyreadstat, which counts characters, would find too long."""
     if variable.column.kind == "boolean":
         return dict(YES_NO)
     if not is_text(variable.column):

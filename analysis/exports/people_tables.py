@@ -152,7 +152,7 @@ def prompt_levels(versions: tuple[Version, ...]) -> dict[str, str]:
 
 
 def asking_columns(versions: tuple[Version, ...], way: str = "") -> tuple[ExportColumn, ...]:
-    """Prompt, occasion and state of the account; `way` is the lookup prefix of the response or flag."""
+    """Make the columns of prompt, occasion and arm; `way` is the lookup prefix of the response or flag."""
     arms = {arm.slug: arm.name for version in versions for arm in version.definition.arms}
     return (
         text("prompt", "the prompt", prompt_levels(versions), expression=lambda person: base_slug(f"{way}prompt__")),
@@ -179,7 +179,7 @@ def variant_note(prompt: PromptDefinition) -> str:
 
 
 def of_people(model: Any) -> Callable[[Study, Selection], QuerySet]:
-    """A function that returns the model's rows of the selected people."""
+    """Return a function that selects the model's rows of the selected people."""
     return lambda study, selection: model.objects.filter(
         selection.people("participant__"), participant__study=study
     ).order_by("id")
@@ -189,7 +189,7 @@ flags, contexts, revisions = map(of_people, (Flag, ChatbotContext, Response))
 
 
 def newest_responses(study: Study, selection: Selection) -> QuerySet:
-    """The newest accepted revision of each answer."""
+    """Select the newest accepted revision of each answer."""
     newer = Response.objects.filter(
         participant=OuterRef("participant"), prompt=OuterRef("prompt"), accepted=True, revision__gt=OuterRef("revision")
     )
@@ -281,7 +281,7 @@ CONTEXT = (
 
 
 def evidence(name: str) -> dict[str, Any]:
-    """The value that the page observed under this name."""
+    """Read the value that the page observed under this name."""
     return computed(lambda evidence: evidence.get(name), "evidence")
 
 
@@ -290,7 +290,7 @@ def of_hands(name: str) -> dict[str, Any]:
 
 
 def of_pastes(name: str) -> dict[str, Any]:
-    """The number under this name, if the page counted pastes."""
+    """Read the number under this name, if the page counted pastes."""
     return computed(lambda evidence: len(evidence.get(name, ())) if "pastes" in evidence else None, "evidence")
 
 
@@ -475,7 +475,7 @@ NOTE = (
 
 
 def notes(study: Study, selection: Selection) -> QuerySet:
-    """Notes about the selected people and their answers, and about versions."""
+    """Select notes about the selected people and their answers, and about versions."""
     people = Q(participant__isnull=False) & selection.people("participant__")
     answers = Q(response__isnull=False) & selection.people("response__participant__")
     return Note.objects.filter(people | answers | Q(version__isnull=False), study=study).order_by("id")

@@ -1,4 +1,4 @@
-"""The API's refusals: all in one shape, named in its schema, and of all that its schema does not declare."""
+"""The API's refusals: all in one shape, declared in its schema, and of everything that the schema does not declare."""
 
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
@@ -31,7 +31,7 @@ class ProblemSerializer(serializers.Serializer):
 
 
 def refused(*statuses: int) -> dict[int, type[ProblemSerializer]]:
-    """Refusals that only this operation has, for the `responses` of `extend_schema`."""
+    """Return the refusals that only this operation has, for the `responses` of `extend_schema`."""
     return dict.fromkeys(statuses, ProblemSerializer)
 
 
@@ -40,8 +40,8 @@ class TooLarge(APIException):
     default_detail = "The body is too large."
 
 
-def tell_problem(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Report refusals by Django itself, such as of a form with too many fields, like all others."""
+def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn Django's own refusals, such as of a form with too many fields, into the same shape as others."""
     if isinstance(error, RequestDataTooBig):
         error = TooLarge()
     elif isinstance(error, SuspiciousOperation):
@@ -61,15 +61,15 @@ class TrueSchema(AutoSchema):
         if self.method == "POST":
             statuses += [413, 415]
         bodies: dict[str, Any] = super()._get_response_bodies(*given, **more)
-        told = {
+        added = {
             str(status): self._get_response_for_code(ProblemSerializer, str(status), ["application/json"])
             for status in statuses
         }
-        return dict(sorted((told | bodies).items()))
+        return dict(sorted((added | bodies).items()))
 
 
 def whole_from(least: int, most: int | None = None) -> dict[str, Any]:
-    """The type of a parameter that takes whole numbers."""
+    """Return the type of a parameter that takes whole numbers."""
     return {"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most})
 
 
@@ -100,7 +100,7 @@ class Operation(APIView):
 
 
 def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
-    """Raise ParseError. An empty value is none."""
+    """Raise ParseError for undeclared, repeated or wrong parameters; an empty value counts as none."""
     known = {entry.name: entry for entry in declared if entry.location == OpenApiParameter.QUERY}
     for name, values in query.lists():
         if name not in known:
@@ -113,7 +113,7 @@ def check_query(query: QueryDict, declared: Iterable[OpenApiParameter]) -> None:
 
 
 def check_body(data: Any, fields: Mapping[str, serializers.Field]) -> None:
-    """Raise ParseError. Forms have words for true and false."""
+    """Raise ParseError for undeclared fields and wrong booleans, which forms send as words."""
     if not isinstance(data, dict):
         raise ParseError(f"Send a JSON object. {say_there('field', fields)}")
     for name, value in data.items():
@@ -139,7 +139,7 @@ def say_there(kind: str, known: Collection[str]) -> str:
 
 
 def say_wanted(value: str, parameter: OpenApiParameter) -> str:
-    """What the parameter takes, in words, if this value is wrong."""
+    """Say what the parameter takes if this value is wrong, else nothing."""
     kind = parameter.type
     if parameter.enum:
         *names, last = (*parameter.enum, "left out") if len(parameter.enum) == 1 else parameter.enum
@@ -155,7 +155,7 @@ def say_wanted(value: str, parameter: OpenApiParameter) -> str:
 
 
 class NoSuchAddress(APIView):
-    """Only what reads is sent on to the address with a slash: what is sent on becomes a GET."""
+    """Redirects only GET and HEAD to the address with a slash, since other methods would become a GET."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)

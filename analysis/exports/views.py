@@ -52,13 +52,13 @@ EXAMPLE_FILES = {"notebook.ipynb": "application/x-ipynb+json", "fieldstudy_clien
 
 
 def read_selection(parameters: QueryDict) -> Selection:
-    """The selection that a query asks for, such as `?pilot=1&simulated=0`."""
+    """Read the selection from a query, such as `?pilot=1&simulated=0`."""
     asked = {name: parameters[name].lower() in YES for name in Selection.__annotations__ if parameters.get(name)}
     return Selection(**asked)
 
 
 def write_selection(selection: Selection) -> str:
-    """The selection as a query string, without defaults."""
+    """Write the selection as a query string, without defaults."""
     default, given = asdict(Selection()), asdict(selection)
     return urlencode({name: int(given[name]) for name in given if given[name] != default[name]})
 
@@ -105,7 +105,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def kind_of(parameters: QueryDict) -> str:
-    """The format of the page's links."""
+    """Read the format of the page's links."""
     return parameters["format"] if parameters.get("format") in FORMATS else KINDS[0]
 
 

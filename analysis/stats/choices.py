@@ -88,8 +88,8 @@ class ChoiceDifference(TestedDifference):
 
 
 def describe(sample: ChoiceSample) -> Choices:
-    """Counts and shares with Wilson's intervals, in their clustered form if units have several responses; the entropy's
-    interval leaves out each unit in turn.
+    """Count options, with Wilson's intervals of shares, in their clustered form if units have several responses; the
+    entropy's interval leaves out each unit in turn.
     """
     counts, n, units = _counts(sample), sample.n, sample.unit_count
     shares = [int(count) / n if n else None for count in counts]
@@ -119,7 +119,7 @@ def describe(sample: ChoiceSample) -> Choices:
 
 
 def compare(a: ChoiceSample, b: ChoiceSample, rng: np.random.Generator, draws: int = DRAWS) -> ChoiceDifference:
-    """Correct share of `a` minus that of `b`, and total variation Σ |p - q|/2 over options and unknown.
+    """Compare the correct shares, a minus b, and the total variation Σ |p - q|/2 over options and unknown.
 
     Interval of the difference: Newcombe's, from those of both shares; if the two share units, ± t over the units'
     differences. Interval of the total variation: bootstrap over the units of both, shared ones drawn together. p:
@@ -350,7 +350,7 @@ class NewLetters:
 def new_letters(
     one: Ints, n: int, other: Ints, other_n: int, rng: np.random.Generator, draws: int = DRAWS
 ) -> NewLetters:
-    """Options that `one` has and `other` lacks, from the counts of each option among `n` and `other_n` answers."""
+    """Estimate the options that `one` has and `other` lacks, from their counts among `n` and `other_n` answers."""
     size, both = min(n, other_n), one + other
     value = (1 - _none_among(one, n, size)) * _none_among(other, other_n, size)
     chance = _none_among(both, n + other_n, size) - _none_among(both, n + other_n, 2 * size)

@@ -1,7 +1,4 @@
-"""How well scores tell true cases from false ones, on cases with known truth, with intervals over their groups.
-
-Also the thresholds from which a score is a yes.
-"""
+"""How well scores tell true cases from false ones, with intervals over groups; and thresholds from which to say yes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -207,7 +204,7 @@ def _weights(groups: int) -> Floats:
 
 
 def measure_scores(cases: Cases, scored: Scored, names: Sequence[str]) -> dict[str, Estimate]:
-    """Every measure with its 95 % interval: groups are drawn with replacement, each with all its cases.
+    """Measure with 95 % intervals: groups are drawn with replacement, each with all its cases.
 
     A share or AUROC of 0 or 1, which is the same in every draw, gets Wilson's interval over groups.
     """
@@ -248,7 +245,7 @@ def _estimate(value: float, cases: Cases, ends: Interval | None, why: str) -> Es
 
 
 def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str, str]) -> dict[str, Estimate]:
-    """One minus the other on the same draws of groups; `names` maps each measure of `one` to that of `other`.
+    """Measure one minus the other on the same draws of groups; `names` maps measures of `one` to those of `other`.
 
     If no draw changes the difference, as beside a baseline without any spread, its interval is from those of both.
     """
@@ -270,13 +267,13 @@ def compare_scores(cases: Cases, one: Scored, other: Scored, names: Mapping[str,
 
 
 def _ends_or_itself(cases: Cases, scored: Scored, name: str, value: float, draws: Floats) -> Interval | None:
-    """The ends; the value twice if it cannot be another, as the AUROC of equal scores."""
+    """Return the ends; the value twice if it is fixed, as the AUROC of equal scores is."""
     is_fixed = 0 < value < 1 and np.allclose(draws, value)
     return (value, value) if is_fixed else _ends(cases, scored, name, value, draws)
 
 
 def says(difference: Estimate) -> str:
-    """Whether one beats the other: `yes`, `no`, or `not told apart` if the interval contains 0 or there is none."""
+    """Say whether one beats the other: `yes`, `no`, or `not told apart` if the interval contains 0 or there is none."""
     if difference.ci is None or difference.ci[0] <= 0 <= difference.ci[1]:
         return "not told apart"
     return "yes" if difference.ci[0] > 0 else "no"
@@ -286,9 +283,9 @@ def says(difference: Estimate) -> str:
 
 
 def choose_precise_threshold(scores: Floats, right: Bools, least_recall: float) -> float:
-    """The score from which a yes is right most often, among those that find at least this share of all that is right.
+    """Choose the threshold with the best precision at this recall or more; among equals, that with the best recall.
 
-    Among equals, the one that finds most. Something must be right.
+    At least one case must be right.
     """
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(right[order])
@@ -298,7 +295,7 @@ def choose_precise_threshold(scores: Floats, right: Bools, least_recall: float) 
 
 
 def choose_threshold(scores: Floats, right: Bools) -> tuple[float, float]:
-    """The highest score from which a yes gives the best F1; and that F1."""
+    """Choose the highest threshold with the best F1; return that F1 too."""
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(right[order])
     f1 = 2 * hits / (np.arange(1, len(order) + 1) + max(int(right.sum()), 1))

@@ -41,7 +41,7 @@ def mean_distance(vectors: Matrix) -> float | None:
 
 
 def unit_rows(matrix: Matrix) -> Matrix:
-    """Each row divided by its length."""
+    """Divide each row by its length."""
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
@@ -85,7 +85,7 @@ def _with_interval(value: float, statistic: Callable[[Floats], Floats], people: 
 
 
 def _drawn(statistic: Callable[[Floats], Floats], people: int, seed: int) -> Floats:
-    """The statistic in DRAWS draws of as many people with replacement, shape (draws,)."""
+    """Compute the statistic in DRAWS draws of as many people with replacement, shape (draws,)."""
     dice = np.random.default_rng(seed)
     parts = []
     for _ in range(DRAWS // DRAWN_AT_ONCE):
@@ -100,7 +100,7 @@ def _drawn(statistic: Callable[[Floats], Floats], people: int, seed: int) -> Flo
 
 
 def equal_bands(scores: Floats) -> NDArray[np.intp]:
-    """The band of each score, from 0: BANDS of equal frequency, the first ones larger by one if need be.
+    """Number the band of each score from 0: BANDS of equal frequency, the first ones larger by one if need be.
 
     Equal scores keep the order in which they are given.
     """
@@ -111,7 +111,7 @@ def equal_bands(scores: Floats) -> NDArray[np.intp]:
 
 
 def shares_of(size: int, counts: Sequence[int]) -> list[int]:
-    """`size` slots in proportion to the counts, by largest remainders; nobody gets more than they have."""
+    """Distribute `size` slots in proportion to the counts, by largest remainders; none gets more than its count."""
     total = sum(counts)
     size = min(size, total)
     exact = [size * count / total if total else 0.0 for count in counts]
@@ -123,7 +123,7 @@ def shares_of(size: int, counts: Sequence[int]) -> list[int]:
 
 
 def farthest_points(vectors: Matrix, number: int) -> list[int]:
-    """Rows chosen one after the other, each the farthest from its nearest chosen one (Gonzalez 1985).
+    """Choose rows one after the other, each the farthest from its nearest chosen one (Gonzalez 1985).
 
     `vectors`: (n, dimensions), rows of length 1; distances are cosine. The first is the one farthest from the mean of
     all. Of rows at equal distances the earlier one is taken. O(n · number).
@@ -154,7 +154,7 @@ class Cluster(NamedTuple):
 
 
 def cut_average_linkage(vectors: Matrix, similarity: float) -> NDArray[np.intp]:
-    """The cluster of each row, numbered from 0 in the order of their first members.
+    """Number the cluster of each row from 0 in the order of their first members.
 
     `vectors`: (n, dimensions), rows of length 1. Joins two clusters while the mean cosine distance between their
     members is at most 1 - similarity (Sokal & Michener 1958, UPGMA). Holds n² / 2 distances at once.
@@ -168,13 +168,13 @@ def cut_average_linkage(vectors: Matrix, similarity: float) -> NDArray[np.intp]:
 
 
 def condensed_distances(vectors: Matrix) -> Floats:
-    """Cosine distances of all pairs of rows of length 1, in scipy's order."""
+    """Compute cosine distances of all pairs of rows of length 1, in scipy's order."""
     wide = vectors.astype(np.float64)
     upper = np.triu_indices(len(wide), 1)
     return np.maximum(1 - (wide @ wide.T)[upper], 0.0)
 
 
-Apart = Callable[[Sequence[int]], Bools]  # rows -> which two of them must not be one
+Apart = Callable[[Sequence[int]], Bools]  # rows -> which pairs of them must stay apart
 
 
 def clusters_of(
@@ -184,9 +184,9 @@ def clusters_of(
     similarity: float,
     apart: Apart | None = None,
 ) -> list[Cluster]:
-    """Rows that say the same, each cluster with its representative and confidence.
+    """Cluster rows that say the same, with a representative and a confidence of each cluster.
 
-    Rows that `apart` says must not be one are kept apart, so that they do not raise a cluster's confidence either.
+    Pairs in `apart` stay apart, so that they do not raise a cluster's confidence either.
 
     `confidences` and `sources` (each row's conversation) are as long as `vectors`. A row of unknown confidence weighs 1
     in the centroid and says nothing about the cluster's confidence.
@@ -224,7 +224,7 @@ def keep_apart(rows: list[int], conflicts: Bools, vectors: Matrix, similarity: f
 
 
 def _nearest_to_centroid(vectors: Matrix, rows: Sequence[int], confidences: Sequence[float | None]) -> int:
-    """The row of greatest cosine with Σ c x; among equals the surest, then the first."""
+    """Find the row of greatest cosine with Σ c x; among equals the surest, then the first."""
     if len(rows) == 1:
         return rows[0]
     known = [confidences[row] for row in rows]

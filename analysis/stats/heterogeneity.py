@@ -89,12 +89,12 @@ class Difference(TestedDifference):
 
 
 def describe(sample: ItemSample) -> Heterogeneity:
-    """The measures over all responses, with intervals over units."""
+    """Measure all responses, with intervals over units."""
     return _heterogeneity(sample, sample.n, _values(sample), errors(sample.counts(), sample.by_unit))
 
 
 def share_intervals(sample: ItemSample) -> tuple[Floats, Floats]:
-    """Ends of the intervals of each item's share of responses, shape (size,); NaN for one unit."""
+    """Return the ends of the intervals of each item's share of responses, shape (size,); NaN for one unit."""
     if sample.clusters:
         return clustered_shares(sample.by_unit.toarray().astype(float), sample.clusters.sizes)
     lows, highs = wilson_interval(sample.counts(), sample.n)
@@ -102,7 +102,7 @@ def share_intervals(sample: ItemSample) -> tuple[Floats, Floats]:
 
 
 def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> Heterogeneity:
-    """The mean measures of `n` units, one response of each, over draws without replacement.
+    """Average the measures of `n` units, one response of each, over draws without replacement.
 
     `subsets`: item counts of such draws, shape (draws, size), needed unless n is all and each unit has one response.
     `unique` then agrees with its closed form in `rarefied_measures`.
@@ -114,18 +114,18 @@ def rarefy(sample: ItemSample, n: int, subsets: NDArray[np.float32] | None) -> H
 
 
 def differences(a: Heterogeneity, b: Heterogeneity, chances: dict[str, Chance]) -> dict[str, Difference]:
-    """For each measure `a` minus `b`, both rarefied to the same n, with the p given or the larger of its interval."""
+    """Subtract `b` from `a`, both rarefied to the same n; p is no smaller than that of the interval."""
     return {name: _difference(a, b, name, chances[name]) for name in MEASURES}
 
 
 def permutation_test(splits: Splits, n: int) -> dict[str, Chance]:
-    """For each measure the p of a two-sided permutation test, and the same by its tail (`tail_p`): does it differ after
-    rarefaction to `n` units?
+    """Test, two-sided, whether each measure differs after rarefaction to `n` units: p by permutation, and by its tail
+    (`tail_p`).
 
     If all units were of one source, every split of the pool into parts of the two sizes would be as likely as the
     observed one; this makes the test valid for any statistic of a split. The statistic is the difference between the
     rarefied measures of the two parts, which follow from their counts without further draws (`rarefied_measures`). If
-    the parts differ in size, the statistic is taken from its mean over all splits, since rarefying the larger part does
+    the parts differ in size, the statistic is centred on its mean over all splits, since rarefying the larger part does
     not wholly remove the influence of size on the top five. p = (1 + hits) / (1 + draws). If each draw takes other
     responses of the units, the observed statistic is its mean over the draws.
     """
@@ -182,7 +182,7 @@ def _values(sample: ItemSample) -> dict[str, float | None]:
 
 
 def _mean(drawn: Floats) -> float | None:
-    """Mean over the draws in which something is named; None if there are none."""
+    """Average the draws in which something is named; None if there are none."""
     return None if np.isnan(drawn).all() else mean_of_known(drawn)
 
 
@@ -268,7 +268,7 @@ def measure_distance(a: NDArray[Any] | Counted, b: NDArray[Any] | Counted) -> tu
 
 
 def compare(a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Distance:
-    """The distance between the items of `a` and of `b`.
+    """Measure the distance between the items of `a` and of `b`.
 
     Units that are in both are drawn together. p: permutes units between the two, or responses within units if they
     share any; the statistic is the divergence, which a difference can only enlarge, so the test is one-sided by nature.
@@ -296,7 +296,7 @@ def _redraw_both(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Genera
 
 
 def compare_redrawn(a: Redrawn, b: Redrawn, splits: Splits) -> Distance:
-    """`compare`, from existing draws of the two."""
+    """Compare as `compare` does, from existing draws of the two."""
     if not (len(a.sample.codes) and len(b.sample.codes)):
         return _undefined(len(a.counts))
     jsd, tv = (float(value) for value in measure_distance(a.sample.counts(), b.sample.counts()))
@@ -344,9 +344,8 @@ class EvenDistance:
 
 
 def distance_at(a: ItemSample, b: ItemSample, n: int, shared: SharedDraws, names: Pair) -> EvenDistance | None:
-    """Distance of `n` units of each side, drawn without replacement; None if a side has fewer, or draws name no item.
-
-    Chance: twice as many units of both together, split at random into two halves.
+    """Measure the distance of `n` units of each side, drawn without replacement, and by chance: of two random halves of
+    twice as many units of both together. None if a side has fewer, or draws name no item.
     """
     if not n or min(a.unit_count, b.unit_count) < n:
         return None
@@ -390,7 +389,7 @@ class MeanExcess:
 
 
 def mean_excess(distances: Sequence[Distance]) -> MeanExcess:
-    """Mean over the prompts that have a distance, with intervals from their bootstrap draws.
+    """Average over the prompts that have a distance, with intervals from their bootstrap draws.
 
     These are over people if the prompts were drawn together, unit by unit (`SharedDraws`), and everybody answered every
     prompt; drawn apart, they ignore which answers belong together. Raises ValueError if the distances have different
@@ -426,7 +425,7 @@ def p_farther(near: MeanExcess, far: MeanExcess) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `compare_sources` found, by source and by pair.
+    """The results of `compare_sources`, by source and by pair.
 
     In a pair, the second's `rarefied` measures are of as many units as the smaller of the two has, and `beside` has
     those of the first at that n. The first's are of all its units, one response of each; those of sources in no pair
@@ -444,7 +443,7 @@ class Comparison:
 def compare_sources(
     samples: Mapping[str, ItemSample], pairs: Sequence[Pair], shared: SharedDraws, n: int | None = None
 ) -> Comparison:
-    """Measures of each source of a prompt, and for each pair (a, b) their differences a - b and their distance.
+    """Measure each source of a prompt, and for each pair (a, b) their differences a - b and their distance.
 
     All samples share one vocabulary; those without responses are left out. Each pair is rarefied to the smaller of its
     own two sides; a source in no pair, to `n` units, by default all of its own, with no rarefied measures if it has

@@ -174,7 +174,7 @@ def interval_of_error(
 
 
 def why_no_interval(found: Interval | None, units: int, draws: Floats | None = None) -> str | None:
-    """Why a value of this many units has no interval, None if it has one; `draws` are those of a bootstrap."""
+    """Say why a value of this many units has no interval, None if it has one; `draws` are those of a bootstrap."""
     if found or units < FEWEST_UNITS:
         return None if found else FEW_UNITS
     return UNDEFINED if draws is not None and interval(draws) is None else ALIKE
@@ -183,7 +183,7 @@ def why_no_interval(found: Interval | None, units: int, draws: Floats | None = N
 def redrawn_interval(
     draws: Floats, value: float | None, units: int, least: float = -np.inf, most: float = np.inf
 ) -> Interval | None:
-    """The interval round a value from draws of its units with replacement; None below FEWEST_UNITS, or without width.
+    """Make an interval from draws of a value's units with replacement; None below FEWEST_UNITS, or without width.
 
     It is the percentile interval of the draws, moved by their bias, since drawing with replacement repeats units; its
     ends are then sqrt(m / (m - 1)) t / z times as far off for m units: with few, draws vary less than new units would.
@@ -217,7 +217,7 @@ def jackknife_error(values: Floats, left_out: Floats, units: ArrayLike) -> Float
 
 
 def mean_of_known(values: Floats) -> float:
-    """numpy's `nanmean`, which takes four times as long for one list."""
+    """Do as numpy's `nanmean`, which takes four times as long for one list."""
     total = values.sum()
     return float(np.nanmean(values) if np.isnan(total) else total / values.size)
 
@@ -235,7 +235,7 @@ def interval(draws: ArrayLike) -> Interval | None:
 
 
 def centred(draws: Floats, value: float | None) -> Interval | None:
-    """The percentile interval moved by the draws' bias, mean(draws) - value."""
+    """Move the percentile interval by the draws' bias, mean(draws) - value."""
     found = interval(draws)
     if found is None or value is None:
         return None
@@ -339,7 +339,7 @@ def tail_p(observed: float, drawn: Floats, splits: float) -> float | None:
 
 
 def splits_of(one: int, other: int) -> float:
-    """How many ways there are to split one + other units into parts of the two sizes; at most what a float can hold."""
+    """Count the ways to split one + other units into parts of the two sizes; at most what a float can hold."""
     return float(np.exp(min(gammaln(one + other + 1) - gammaln(one + 1) - gammaln(other + 1), 700.0)))
 
 

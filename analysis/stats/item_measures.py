@@ -104,7 +104,7 @@ class ItemMeasure:
 
 
 def measure(counts: NDArray[Any] | Counted) -> Measured:
-    """The measures of item counts c_i, shape (..., size), as arrays of shape (...)."""
+    """Measure item counts c_i, shape (..., size), as arrays of shape (...)."""
     counted = counted_once(counts)
     return {name: np.asarray(each.value(counted), dtype=np.float64) for name, each in ITEM_MEASURES.items()}
 
@@ -119,9 +119,7 @@ def entropy(counts: NDArray[Any]) -> Floats:
 
 
 def rarefied_measures(counts: NDArray[Any] | Counted, total: int, n: int) -> Measured:
-    """The mean measures of n of `total` responses with these counts, as arrays of shape (...); all are exact if n =
-    total.
-    """
+    """Average the measures over n of `total` responses with these counts, shape (...); exact if n = total."""
     if n == total:
         return measure(counts)
     counted = counted_once(counts)
@@ -226,7 +224,7 @@ ITEM_MEASURES = {
 MEASURES = tuple(ITEM_MEASURES)
 
 
-# --- how far they would be off in another sample: each unit left out in turn
+# --- standard errors, by leaving out each unit in turn
 
 DISTINCT, ENTROPY = "unique", "entropy_bits"
 NODES = 513  # nodes of the table of E[X log2 X], denser near chance 0
@@ -241,9 +239,7 @@ def standard_error(left_out: Floats) -> float | None:
 
 
 def errors(counts: NDArray[Any], by_unit: sparse.csr_array) -> dict[str, float | None]:
-    """Standard errors of the measures of item counts c_i, shape (size,); columns of `by_unit`, (size, m), are the
-    units'.
-    """
+    """Standard errors of the measures of item counts c_i, (size,); columns of `by_unit`, (size, m), are units."""
     found = left_out(counts, by_unit)
     once = by_unit if _each_once(by_unit) else by_unit > 0
     return {name: standard_error(values) for name, values in found.items()} | {DISTINCT: distinct_error(once)}

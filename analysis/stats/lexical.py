@@ -1,4 +1,4 @@
-"""Word overlap of two texts: BM25, and the numbers that a model may look at."""
+"""Word overlap of two texts: BM25, and numbers for a model to learn from."""
 
 import math
 import re

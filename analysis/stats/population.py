@@ -42,8 +42,8 @@ class Population:
 
 
 def population_entropy(sample: ItemSample) -> Population:
-    """Of C mentions, c_i of item i, f1 and f2 items named once and twice (Chao, Wang and Jost 2013, Methods in Ecology
-    and Evolution 4:1091-1100):
+    """Estimate it from C mentions, c_i of item i, f1 and f2 items named once and twice (Chao, Wang and Jost 2013,
+    Methods in Ecology and Evolution 4:1091-1100):
 
     H ln 2 = Σ (c_i/C) (ψ(C) - ψ(c_i)) + (f1/C) Σ_(r ≥ C) B^(r + 1 - C) / r, where coverage is 1 - B f1/C and 1 - B is 2
     f2 / ((C - 1) f1 + 2 f2), or with f2 = 0 2 / ((C - 1)(f1 - 1) + 2). The first sum is what is known without bias from
@@ -97,15 +97,15 @@ def _power_sum(b: Floats, first: Floats) -> Floats:
 
 
 def share_bounds(hits: int, n: int, missing: int) -> Interval:
-    """Bounds of the share among n + missing answers: none of the missing ones a hit, and all (Manski 1989, Journal of
+    """Bound the share among n + missing answers: none of the missing ones a hit, and all (Manski 1989, Journal of
     Human Resources 24:343-360).
     """
     return hits / (n + missing), (hits + missing) / (n + missing)
 
 
 def divergence_bounds(counts: NDArray, others: NDArray, missing: int, named: int) -> Interval:
-    """The least and the largest divergence (bits) from `others` that the items could have with the `missing` answers,
-    of up to `named` items each, none of them twice in an answer.
+    """Bound the divergence (bits) from `others`, whatever the `missing` answers name: up to `named` items each, none
+    twice in an answer.
 
     The divergence is a sum over items and convex in the shares. So it is largest if all missing answers name the same k
     items, for some k, and these are the ones that add most, items that nobody else names among them. It is least if
@@ -137,7 +137,7 @@ def _least_divergence(c: Floats, q: Floats, mentions: int) -> float:
 
 
 def _divergence_terms(p: Floats, q: Floats) -> Floats:
-    """What each item adds to the divergence: (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2."""
+    """Compute each item's term of the divergence: (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2."""
     m = np.where(p + q > 0, (p + q) / 2, 1.0)
     return np.asarray(sum(share * np.log2(np.where(share > 0, share, m) / m) for share in (p, q)) / 2)
 
@@ -191,7 +191,7 @@ class ExpectedWidth:
 
 
 def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: int = SAMPLES) -> ExpectedWidth:
-    """Expected width for the entropy: draws future samples from the pilot with replacement, each with its interval."""
+    """Estimate the width for the entropy: draws future samples from the pilot with replacement and their intervals."""
     if not len(pilot.codes):
         return ExpectedWidth(n, pilot.n, None, None, NO_PILOT)
     times = np.hstack([bootstrap_weights(pilot.n, 1, rng, n) for _ in range(samples)]).astype(np.int64)
@@ -202,19 +202,19 @@ def entropy_width(pilot: ItemSample, n: int, rng: np.random.Generator, samples: 
 
 
 def item_share_width(pilot: ItemSample, item: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """Expected width for the share of responses that name the item with this code."""
+    """Estimate the width for the share of responses that name the item with this code."""
     return _share_width(int(pilot.counts()[item]), pilot.n, n, rng)
 
 
 def correct_share_width(pilot: ChoiceSample, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """Expected width for the share of correct answers, unknown ones being wrong. ValueError if the pilot has no key."""
+    """Estimate the width for the share of correct answers, unknown ones being wrong. ValueError without a key."""
     if pilot.correct is None:
         raise ValueError("The pilot's prompt has no correct option.")
     return _share_width(int(pilot.counts()[pilot.correct]), pilot.n, n, rng)
 
 
 def _share_width(count: int, pilot: int, n: int, rng: np.random.Generator) -> ExpectedWidth:
-    """Expected width for a share, with binomial counts of future samples."""
+    """Estimate the width for a share, with binomial counts of future samples."""
     if not pilot:
         return ExpectedWidth(n, pilot, None, None, NO_PILOT)
     low, high = wilson_interval(rng.binomial(n, count / pilot, DRAWS), n)

@@ -1,6 +1,4 @@
-"""What several runs over the same questions show together: ranks, majority answers, best-scoring answers, and questions
-answered differently.
-"""
+"""Several runs over the same questions: ranks, majority and best-scoring answers, questions answered differently."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

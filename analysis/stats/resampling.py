@@ -21,7 +21,7 @@ UNKNOWN = -1  # the code of an answer in which no option was found
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Which of n responses belong to one unit, such as a simulated user: `of` is each response's unit, 0 … count-1."""
+    """The units, such as simulated users, of n responses: `of` is each response's unit, 0 … count-1."""
 
     of: Ints
     count: int
@@ -48,7 +48,7 @@ class Clusters:
 
 
 def clusters_of(units: NDArray[np.integer] | None) -> Clusters | None:
-    """The units as Clusters; None if each response is a unit of its own."""
+    """Return the units as Clusters; None if each response is a unit of its own."""
     if units is None:
         return None
     names, of = np.unique(units, return_inverse=True)
@@ -198,7 +198,7 @@ class ChoiceSample:
 
 
 def pool(a: ItemSample, b: ItemSample) -> ItemSample:
-    """The responses of `a` and then those of `b` as one sample. Raises ValueError if they share no vocabulary."""
+    """Join the responses of `a` and then those of `b` in one sample. Raises ValueError if they share no vocabulary."""
     if a.size != b.size:
         raise ValueError(f"The samples have vocabularies of {a.size} and {b.size} items; give both the same one.")
     rows = np.concatenate([a.rows, b.rows + np.int32(a.n)])
@@ -206,7 +206,7 @@ def pool(a: ItemSample, b: ItemSample) -> ItemSample:
 
 
 def pool_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> NDArray[np.integer] | None:
-    """The units of the responses of `a` and then of `b`; equal numbers are one unit on both sides."""
+    """Join the units of the responses of `a` and then of `b`; equal numbers are one unit on both sides."""
     if a.units is None and b.units is None:
         return None
     known = [sample.units for sample in (a, b) if sample.units is not None]
@@ -219,7 +219,7 @@ def pool_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> ND
 
 
 def number_units(a: ItemSample | ChoiceSample, b: ItemSample | ChoiceSample) -> Ints:
-    """The unit, from 0, of each response of `a` and then of `b`; for samples that share units."""
+    """Number the unit of each response of `a` and then of `b` from 0, for samples that share units."""
     return np.unique(np.asarray(pool_units(a, b)), return_inverse=True)[1]
 
 
@@ -288,13 +288,13 @@ class Splits:
 
 
 def generator(seed: int, *names: object) -> np.random.Generator:
-    """A generator that is the same for the same seed and names, and independent of all others."""
+    """Make a generator that is the same for the same seed and names, and independent of all others."""
     words = "\0".join(str(part) for part in (seed, *names))
     return np.random.default_rng(int.from_bytes(hashlib.sha256(words.encode()).digest(), "big"))
 
 
 def bootstrap_weights(n: int, draws: int, rng: np.random.Generator, size: int | None = None) -> NDArray[np.float32]:
-    """How often each of n responses comes up in `size` (default n) draws with replacement.
+    """Count how often each of n responses comes up in `size` (default n) draws with replacement.
 
     Shape (n, draws); each column sums to size.
     """
@@ -309,20 +309,20 @@ def bootstrap_weights(n: int, draws: int, rng: np.random.Generator, size: int | 
 
 
 def subset_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Item counts of random subsets of `size` responses, shape (draws, sample.size)."""
+    """Count items in random subsets of `size` responses, shape (draws, sample.size)."""
     widths = batches(draws, sample.n, sample.size)
     return _joined([weigh(sample.by_item, subset_weights(sample.n, size, batch, rng)) for batch in widths])
 
 
 def redraw(sample: ItemSample, draws: int, rng: np.random.Generator) -> Redrawn:
-    """Bootstrap draws of a sample of at least one response, for several statistics to share."""
+    """Make bootstrap draws of a sample of at least one response, for several statistics to share."""
     widths = batches(draws, sample.unit_count, sample.size)
     drawn = [sample.by_unit @ bootstrap_weights(sample.unit_count, batch, rng) for batch in widths]
     return Redrawn(sample, _joined(drawn))
 
 
 def split(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) -> Splits:
-    """Random splits of `a` and `b`, over the vocabulary of the items that occur."""
+    """Split `a` and `b` at random, over the vocabulary of the items that occur."""
     if within := _splitter(a, b):
         return within(a, b, draws, rng)
     both, observed = pooled(a, b)
@@ -330,13 +330,13 @@ def split(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Generator) ->
 
 
 def pooled(a: ItemSample, b: ItemSample) -> tuple[ItemSample, NDArray[np.float32]]:
-    """The responses of both over the items that occur, and how often `a` names each of these."""
+    """Join the responses of both over the items that occur; count how often `a` names each of these."""
     named = a.counts()
     return pool(a, b).compacted(), named[(named > 0) | (b.counts() > 0)].astype(np.float32)
 
 
 def batches(draws: int, *widths: int) -> Iterator[int]:
-    """Sizes of batches that sum to `draws`, so small that a batch's matrices of the widest width fit in memory."""
+    """Yield sizes of batches that sum to `draws`, small enough for a batch's matrices of the widest width in memory."""
     batch = max(1, min(draws, BATCH_CELLS // max(1, *widths)))
     for start in range(0, draws, batch):
         yield min(batch, draws - start)
@@ -351,13 +351,13 @@ def _joined(by_item: list[NDArray[Any]]) -> NDArray[np.float32]:
 
 
 def choose_responses(clusters: Clusters | None, units: int, draws: int, rng: np.random.Generator) -> Ints:
-    """One response of each unit for each draw, shape (units, draws)."""
+    """Choose one response of each unit for each draw, shape (units, draws)."""
     each = np.broadcast_to(np.arange(units)[:, None], (units, draws))
     return each if clusters is None else clusters.choose(each, rng)
 
 
 def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Item counts of a random `size` of the units, one response of each; shape (draws, sample.size)."""
+    """Count items in a random `size` of the units, one response of each; shape (draws, sample.size)."""
     found = []
     for width in batches(draws, sample.n, sample.size):
         chosen = choose_responses(sample.clusters, sample.unit_count, width, rng)
@@ -367,7 +367,7 @@ def chosen_counts(sample: ItemSample, size: int, draws: int, rng: np.random.Gene
 
 
 def _splitter(a: ItemSample, b: ItemSample) -> Callable[..., Splits] | None:
-    """The function that splits samples with units of several responses; None for samples without them."""
+    """Return the function that splits samples with units of several responses; None for samples without them."""
     if share_units(a, b):
         return _split_within
     return _split_evened if a.clusters or b.clusters else None
@@ -413,8 +413,8 @@ def _split_within(a: ItemSample, b: ItemSample, draws: int, rng: np.random.Gener
 
 
 def shuffle_within(of: Ints, n: int, widths: Iterable[int], rng: np.random.Generator) -> tuple[Bools, Iterator[Ints]]:
-    """Which places belong to the first `n` responses if all are sorted by unit, and which response is at each place
-    after a permutation within each unit `of` (responses,): shape (responses, draws), in batches of these widths.
+    """Mark the places of the first `n` responses if all are sorted by unit, and permute within each unit `of`
+    (responses,): the response at each place, shape (responses, draws), in batches of these widths.
     """
     order = np.argsort(of, kind="stable")
     place = np.arange(len(of)) - np.searchsorted(of[order], of[order])  # within its unit
@@ -436,10 +436,10 @@ def _placed(chosen: Ints, weights: Weights, n: int) -> Weights:
 class SharedDraws:
     """`draws` draws for every name and number of responses, from one seed.
 
-    Samples drawn under one name have their k-th responses drawn together; bootstrap draws go by place in the `roll`,
-    whoever else has no answer. One sample's interval or p is as with draws of its own. If the k-th responses of several
-    samples are the same person's, a mean's interval is over people; if they are unrelated, it is as if they were drawn
-    apart.
+    Samples drawn under one name have their k-th responses drawn together; bootstrap draws go by place in the `roll`, so
+    missing answers do not shift them. One sample's interval or p is as with draws of its own. If the k-th responses of
+    several samples are the same person's, a mean's interval is over people; if they are unrelated, it is as if they
+    were drawn apart.
     """
 
     seed: int

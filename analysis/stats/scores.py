@@ -79,7 +79,7 @@ class Percentile:
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws: int = DRAWS) -> RankCorrelation:
-    """Correlation of the ranks of x and y, shape (n,); leaves out pairs in which one is NaN.
+    """Correlate the ranks of x and y, shape (n,); leaves out pairs in which one is NaN.
 
     Spearman: Pearson's correlation of mid-ranks. Kendall's tau-b: (concordant - discordant) / sqrt(pairs not tied in x
     times pairs not tied in y). Draws in which one side is constant are undefined; if they are more than one in twenty,
@@ -98,7 +98,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike, rng: np.random.Generator, draws
 
 
 def accuracy_within(labels: ArrayLike, key: ArrayLike, within: int = 1, units: ArrayLike | None = None) -> Accuracy:
-    """Accuracy of ordinal labels (n,) against the key (n,), both steps of a scale; a NaN label is unknown.
+    """Measure ordinal labels (n,) against the key (n,), both steps of a scale; a NaN label is unknown.
 
     Intervals: Wilson's, in its clustered form if some of the `units` (n,), given by any numbers, have several labels.
     """

@@ -103,8 +103,8 @@ def student_p(value: float, error: float, freedom: float) -> float:
 
 
 def no_surer(p: float | None, value: float, error: float, freedom: float) -> float | None:
-    """A p of splits of both sides together, no smaller than Student's t: sides with other answers are no such splits,
-    even if the measure of both is the same.
+    """Raise a p of splits to at least that of Student's t: sides whose answers differ are no random splits, even if
+    both have the same measure.
     """
     return p if p is None else max(p, student_p(value, error, freedom))
 

@@ -1,4 +1,4 @@
-"""What makes a report fast: its cells share what is computed once, and draws are whole numbers of 16 bits."""
+"""Speed of reports: cells share results that are computed once, and draws are whole numbers of 16 bits."""
 
 import gc
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -45,7 +45,7 @@ class Memo:
 
 
 def draw_ranks(left: Ints, draws: int, rng: np.random.Generator) -> Ranks:
-    """For each response and draw a random whole number from 0 below `left`, the number still to come including it.
+    """Draw, for each response and draw, a whole number from 0 below `left`, the number still to come including it.
 
     `left` broadcasts to (n, draws).
     """
@@ -82,14 +82,14 @@ def subset_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> R
 
 
 def half_weights(n: int, size: int, draws: int, rng: np.random.Generator) -> Ranks:
-    """1 for the responses in two random subsets of `size` of n that share none, shape (n, draws) each, side by side."""
+    """1 for the responses in two disjoint random subsets of `size` of n, shape (n, draws) each, side by side."""
     taken = take(draw_ranks(np.arange(n, 0, -1)[:, None], draws, rng), np.full(draws, 2 * size))
     half = take_half(taken, size, rng)
     return np.hstack([-half, half - taken])
 
 
 def narrow(weights: Weights) -> Weights:
-    """The weights in a quarter of the memory; unchanged if one is too large, as with few responses drawn often."""
+    """Store the weights in a quarter of the memory, unless one is too large, as with few responses drawn often."""
     return weights if weights.max(initial=0) > np.iinfo(np.uint8).max else weights.astype(np.uint8)
 
 
@@ -123,7 +123,7 @@ class KeptDraws(Memo):
 
 
 def take_half(taken: Ranks, n: int, rng: np.random.Generator) -> Ranks:
-    """A random n of the 2n responses taken in each draw."""
+    """Take a random n of the 2n responses taken in each draw."""
     left = np.cumsum(taken, axis=0, dtype=taken.dtype)
     left -= taken
     left += 2 * n

@@ -1,11 +1,11 @@
-"""The model card: what a model is, what it was trained on, and how good it is, in Markdown written by the program."""
+"""The model card in Markdown: what a model is, what it was trained on, and how good it is."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from analysis.training.examples import format_parts
 
-Shape = Mapping[str, Any]
+Row = Mapping[str, Any]
 USES = {
     "verifier": "Says whether evidence supports a statement about a person. It marks statements for people to look at; "
     "it decides about nobody.",
@@ -19,11 +19,11 @@ TIERS = {
 }
 
 
-def write_card(report: Shape) -> str:
+def write_card(report: Row) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Shape) -> Iterator[str]:
+def _lines(report: Row) -> Iterator[str]:
     yield f"# {report['model']}"
     yield ""
     yield USES[report["task"]]
@@ -60,7 +60,7 @@ def _lines(report: Shape) -> Iterator[str]:
     yield "- It was tested on groups like those that it was trained on; of others this says little."
 
 
-def say_tested(report: Shape) -> str:
+def say_tested(report: Row) -> str:
     """Say what the model was tested on, and why; empty if an earlier version tested it."""
     if not (told := report.get("tested")):
         return ""
@@ -71,7 +71,7 @@ def say_tested(report: Shape) -> str:
 YES = {"verifier": "supported", "relevance": "relevant"}
 
 
-def say_threshold(report: Shape) -> str:
+def say_threshold(report: Row) -> str:
     """Say from which score the model says yes, and how that was found; empty without a threshold."""
     if report["task"] not in YES:
         return ""
@@ -92,7 +92,7 @@ def say_threshold(report: Shape) -> str:
     }[by["aim"]]
 
 
-def _table(report: Shape) -> Iterator[str]:
+def _table(report: Row) -> Iterator[str]:
     rows = {report["model"]: report, **report["baselines"]}
     names = list(report["spread"])
     yield f"| | {' | '.join(names)} |"
@@ -112,7 +112,7 @@ def number(value: float | None, ci: Any = None) -> str:
     return f"{value:.3f}" + (f" ({ci[0]:.3f} to {ci[1]:.3f})" if ci else "")
 
 
-def _differences(report: Shape) -> Iterator[str]:
+def _differences(report: Row) -> Iterator[str]:
     main = report["main"]
     for name, row in report["differences"].items():
         if main in row and name != report["tier"]:
@@ -121,7 +121,7 @@ def _differences(report: Shape) -> Iterator[str]:
     yield ""
 
 
-def _ceiling(report: Shape) -> Iterator[str]:
+def _ceiling(report: Row) -> Iterator[str]:
     ceiling = report["ceiling"]
     yield "## People’s own ceiling"
     yield ""

@@ -26,22 +26,22 @@ MEASURES: dict[str, tuple[str, ...]] = {
 }
 # The measure by which a model is chosen on the validation part, and for claims on the test part.
 MAIN: dict[str, str] = {TrainingTask.VERIFIER: "auroc", TrainingTask.RELEVANCE: "map", TrainingTask.REWARD: "accuracy"}
-# What a model is to find, as in studies of annotators (`positive` of their questions).
+# The label to find, as in studies of annotators (`positive` of their questions).
 SUPPORTED, NOT_SUPPORTED = "supported", "not supported"
 POSITIVE: dict[str, str] = {
     TrainingTask.VERIFIER: NOT_SUPPORTED,
     TrainingTask.RELEVANCE: "relevant",
     TrainingTask.REWARD: "first response",
 }
-# The same for models trained earlier, which do not say it.
+# The same for models trained before they stored it.
 EARLIER: dict[str, str] = POSITIVE | {TrainingTask.VERIFIER: SUPPORTED}
 MIDDLE = 0.5
 COMPARED = ("accuracy", "f1", "auroc", "map", "mrr", "spearman")
 BASELINES = ("prior", "bm25", "cosine", "length", "frozen")
-BASE = "base"  # what a reasoning model said before it learned
+BASE = "base"  # a reasoning model before it learned
 LABELS = {"f1": "F1", "best_f1": "best F1", "auroc": "AUROC", "map": "MAP", "mrr": "MRR", "spearman": "Spearman’s ρ"}
-FEWEST_OTHERS = 2  # other raters, against whom one is held
-Shape = dict[str, Any]
+FEWEST_OTHERS = 2  # other raters to compare one with
+Row = dict[str, Any]
 
 
 def cases_of(examples: Sequence[Labelled]) -> Cases:
@@ -65,8 +65,8 @@ def measures_for(task: str, cases: Cases) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Aim:
-    """How to find the score from which a model says yes: it is given; the middle, if the positive label has a weight;
-    that with the best precision at this recall or more; else that with the best F1.
+    """How to choose the score from which a model says yes: as given; the middle, if the positive label has a weight;
+    with the best precision at this recall or more; else with the best F1.
     """
 
     threshold: float | None = None
@@ -103,7 +103,7 @@ def threshold_on(task: str, scores: np.ndarray, cases: Cases, aim: Aim = BEST_F1
 
 
 def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
-    """Return the cases as they are, or turned to find what is not supported."""
+    """Return the cases and scores, turned around if what is not supported is to be found."""
     if positive != NOT_SUPPORTED:
         return cases, scored
     ratings = None if cases.ratings is None else 1 - cases.ratings
@@ -112,12 +112,12 @@ def facing(positive: str, cases: Cases, scored: Scored) -> tuple[Cases, Scored]:
 
 
 def turn_back(threshold: float) -> float:
-    """Turn back a threshold of turned scores, which say no from there on: return that of a yes."""
+    """Turn a threshold of turned scores, from which they say no, back into that of a yes."""
     return float(np.nextafter(-threshold, np.inf))
 
 
-def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, cases: Cases) -> Shape:
-    """Tell how the threshold was found, with its precision and recall on the cases that it was found on."""
+def threshold_row(task: str, threshold: float, aim: Aim, scores: np.ndarray, cases: Cases) -> Row:
+    """Describe how the threshold was found, with its precision and recall on the cases used for it."""
     seen, turned = facing(POSITIVE[task], cases, Scored(scores, threshold))
     return {
         "aim": aim.name,
@@ -128,8 +128,8 @@ def tell_threshold(task: str, threshold: float, aim: Aim, scores: np.ndarray, ca
 
 
 def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = False) -> tuple[list[Labelled], str]:
-    """Choose what to test on, and say why: the test part of the model's `own` set and of one that came with a split;
-    else all, since nobody but us would have divided it. `everything`: all, unless it is the own set.
+    """Choose the examples to test on, and say why: the test part of the model's `own` set and of one that came with a
+    split; else all. `everything`: all, unless it is the own set.
     """
     if own:
         return [each for each in fill_split(examples) if each.split == TEST], "the model learned from the other parts"
@@ -144,8 +144,8 @@ def chosen_part(examples: Sequence[Labelled], own: bool, everything: bool = Fals
     return apart or list(examples), "the split that they came with has no test part"
 
 
-def tell_tested(part: Sequence[Labelled], of: int, why: str) -> Shape:
-    """Tell how many examples of how many were tested, which part they are, and why."""
+def tested_row(part: Sequence[Labelled], of: int, why: str) -> Row:
+    """Describe how many examples of how many were tested, which part, and why."""
     named = {each.split for each in part}
     which = "all" if len(part) == of else named.pop() if len(named) == 1 else "some"
     return {"n": len(part), "of": of, "part": which, "why": why}
@@ -158,11 +158,11 @@ def evaluate(
     baselines: Mapping[str, Scored],
     seen: Mapping[str, Sequence[str]] | None = None,
     positive: str = "",
-) -> Shape:
+) -> Row:
     """Measure the model and each baseline with intervals, and the model minus each baseline.
 
-    `positive`: what is to be found, by default the task's. `unshared`: the same on the examples of which no text was
-    `seen` in training, unless that is all of them.
+    `positive`: the label to find, by default the task's. `unshared`: the same on the examples without any text `seen`
+    in training, unless that is all of them.
     """
     positive, threshold, plain = positive or POSITIVE[task], scored.threshold, (cases_of(examples), scored)
     cases, scored = facing(positive, *plain)
@@ -183,14 +183,14 @@ def evaluate(
     }
 
 
-def _part(cases: Cases, scored: Scored, places: list[int], names: Sequence[str]) -> Shape:
+def _part(cases: Cases, scored: Scored, places: list[int], names: Sequence[str]) -> Row:
     groups, queries = (_codes(codes[places].tolist()) for codes in (cases.groups, cases.queries))
     ratings = None if cases.ratings is None else cases.ratings[places]
     some = Cases(cases.truth[places], groups, queries, ratings)
     return _measured(some, Scored(scored.scores[places], scored.threshold), names)
 
 
-def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
+def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Row:
     return {
         "n": cases.n,
         "groups": cases.n_groups,
@@ -199,7 +199,7 @@ def _measured(cases: Cases, scored: Scored, names: Sequence[str]) -> Shape:
     }
 
 
-def _both(cases: Cases, scored: Scored) -> Shape:
+def _both(cases: Cases, scored: Scored) -> Row:
     """Measure with either label as the one to find."""
     return {
         name: _measured(*facing(positive, cases, scored), ("precision", "recall", "f1"))
@@ -207,7 +207,7 @@ def _both(cases: Cases, scored: Scored) -> Shape:
     }
 
 
-def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str]) -> Shape:
+def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str]) -> Row:
     """Compare two scorers. `f1_over_best`: with the other's F1 at the threshold that is best on this very part."""
     pairs = {name: name for name in names if name in COMPARED}
     found = compare_scores(cases, scored, other, pairs)
@@ -216,8 +216,8 @@ def _compared(cases: Cases, scored: Scored, other: Scored, names: Sequence[str])
     return {name: write_estimate(each) | {"beats": says(each)} for name, each in found.items()}
 
 
-def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Shape:
-    """Measure how well people do against one another: each rater against the majority of the others."""
+def ceiling(task: str, examples: Sequence[Labelled], positive: str = "") -> Row:
+    """Measure people against one another: each rater against the majority of the others."""
     rows = [
         (each, rating, sum(others) / len(others))
         for each in examples
@@ -243,12 +243,12 @@ MOST_SHOWN = 3
 TEXTS_FOLLOW = "may say too much: "
 LONGEST_SHOWN = 120
 # From these values on, words or length alone suggest a leak, by task: accuracy for reward, else AUROC.
-SUSPICIOUS = {
+SUSPICIOUS: dict[str, tuple[str, float]] = {
     TrainingTask.VERIFIER: ("auroc", 0.9),
     TrainingTask.RELEVANCE: ("auroc", 0.8),
     TrainingTask.REWARD: ("accuracy", 0.7),
 }
-PLACES = {
+PLACES: dict[str, tuple[str, str]] = {
     TrainingTask.VERIFIER: ("evidence", "statement"),
     TrainingTask.RELEVANCE: ("prompt", "attribute"),
     TrainingTask.REWARD: ("prompt", "response"),
@@ -263,7 +263,7 @@ TEXTS: dict[str, Callable[[Labelled], tuple[str, ...]]] = {
 
 
 def short_hash(text: str) -> str:
-    """Hash a text as it reads: neither case nor spaces matter."""
+    """Hash a text regardless of case and spaces."""
     return hash_text(" ".join(text.casefold().split()))[:16]
 
 
@@ -284,7 +284,7 @@ def is_shared(each: Labelled, seen: Mapping[str, Collection[str]]) -> bool:
 def shared_texts(task: str, test: Sequence[Labelled], seen: Mapping[str, Collection[str]]) -> list[str]:
     """Warn of texts of the test part that the model learned from."""
     found = []
-    for (place, texts), word in zip(TEXTS.items(), PLACES[TrainingTask(task)], strict=True):
+    for (place, texts), word in zip(TEXTS.items(), PLACES[task], strict=True):
         known = seen.get(place, ())
         same = sorted({text for each in test for text in texts(each) if text and short_hash(text) in known})
         if same:
@@ -307,7 +307,7 @@ A_TOKEN = 4  # characters, in most English texts
 
 
 def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list[str]:
-    """Warn if texts are longer than what is read of them; `tokens`: of both texts together, for an encoder."""
+    """Warn if texts are longer than the model reads; `tokens`: an encoder's limit for both texts together."""
     if task == TrainingTask.REWARD or not examples:
         return []
     longest = A_TOKEN * (tokens or WINDOW)
@@ -322,9 +322,9 @@ def say_unread(task: str, examples: Sequence[Labelled], tokens: int = 0) -> list
     ]
 
 
-def suspicious_baselines(task: str, result: Shape) -> list[str]:
+def suspicious_baselines(task: str, result: Row) -> list[str]:
     """Warn if words or length alone tell too much."""
-    measure, most = SUSPICIOUS[TrainingTask(task)]
+    measure, most = SUSPICIOUS[task]
     return [
         f"{name} alone reaches {measure} {value:.3f} on the test part; from {most:g} on, look whether the texts "
         "give the answer away."

@@ -67,7 +67,7 @@ class Labelled:
 
 
 class LineFault(ValueError):
-    """What is wrong with a line."""
+    """A fault in a line."""
 
 
 def read_pairs(row: Mapping[str, Any], key: str) -> Iterator[Labelled]:
@@ -119,7 +119,7 @@ SHAPES: dict[tuple[str, ...], tuple[TrainingTask, Callable[[Mapping[str, Any], s
 
 
 def key_of(value: Any, name: str) -> str:
-    """Return a text as a key. Raises LineFault if it is too long: cut off, it could be another one's too."""
+    """Return a text as a key. Raises LineFault if it is too long: cut off, it might not be unique."""
     key = str(value).strip()
     if len(key) > LONGEST_KEY:
         raise LineFault(f"{name} has {len(key):,} characters; the limit is {LONGEST_KEY}: shorten or hash it")
@@ -171,7 +171,7 @@ def part_of(group: str, salt: str = "") -> str:
 
 
 def fill_split(examples: Iterable[Labelled]) -> list[Labelled]:
-    """Give examples without a part that of their group, if a line of it names one, else one by the group's hash."""
+    """Fill in missing parts: that of another line of the group, if it names one, else one by the group's hash."""
     known = list(examples)
     given = {each.group: each.split for each in reversed(known) if each.split}
     return [each if each.split else replace(each, split=given.get(each.group) or part_of(each.group)) for each in known]
@@ -354,12 +354,12 @@ def load_set(kept: ExampleSet) -> list[Labelled]:
 # --- for training elsewhere -------------------------------------------------
 
 FORMS = ("huggingface", "verl")
-PLACES = {
+PLACES: dict[str, tuple[str, str, str]] = {
     TrainingTask.VERIFIER: ("evidence", "statement", ""),
     TrainingTask.RELEVANCE: ("prompt", "attribute", ""),
     TrainingTask.REWARD: ("prompt", "response_1", "response_2"),
 }
-QUESTIONS = {
+QUESTIONS: dict[str, str] = {
     TrainingTask.VERIFIER: "Evidence:\n{first}\n\nStatement:\n{second}\n\nDoes the evidence support the statement?",
     TrainingTask.RELEVANCE: (
         "Prompt:\n{first}\n\nAbout the user:\n{second}\n\nWould the response change if one knew this?"
@@ -390,7 +390,7 @@ def compute_score(data_source, solution_str, ground_truth, extra_info=None):
 
 def ask(task: str, each: Labelled) -> str:
     """Write the example as a question to a model that reasons before it answers."""
-    return QUESTIONS[TrainingTask(task)].format(first=each.first, second=each.second, third=each.third) + FORM
+    return QUESTIONS[task].format(first=each.first, second=each.second, third=each.third) + FORM
 
 
 def write_examples(folder: Path, name: str, task: str, examples: Sequence[Labelled], form: str) -> list[str]:
@@ -422,7 +422,7 @@ def _write_files(folder: Path, name: str, task: str, examples: Sequence[Labelled
 
 
 def _as_row(task: str, each: Labelled) -> dict[str, Any]:
-    texts = zip(PLACES[TrainingTask(task)], (each.first, each.second, each.third), strict=True)
+    texts = zip(PLACES[task], (each.first, each.second, each.third), strict=True)
     named = {"id": each.key, "attribute_id": each.part, "group": each.group, "context": each.context}
     return named | {place: text for place, text in texts if place} | {"label": each.label}
 

@@ -15,7 +15,7 @@ from surveys.studies.wording import RaisedAs
 
 VERSION = "features 1"  # raise when a column changes: other versions' weights mean something else
 BATCH = 64
-CONTEXT = 600  # characters of what was said before, the last ones
+CONTEXT = 600  # last characters of the conversation before
 Show = Callable[[float], None]
 
 
@@ -29,9 +29,9 @@ class Texts(NamedTuple):
 
 
 def with_context(task: str, each: Labelled) -> str:
-    """Return a prompt with what was said before it; of other tasks the first text as it is."""
-    is_short = task == TrainingTask.RELEVANCE and each.context
-    return f"{each.context[-CONTEXT:]}\n{each.first}" if is_short else each.first
+    """Return the first text; for relevance, a prompt with the end of the conversation before it."""
+    has_context = task == TrainingTask.RELEVANCE and each.context
+    return f"{each.context[-CONTEXT:]}\n{each.first}" if has_context else each.first
 
 
 def find_embedder(endpoint: str = "", made_by: str = "") -> Embedder:
@@ -85,7 +85,7 @@ def _kept(texts: Sequence[str], model: str) -> dict[str, np.ndarray]:
 
 
 def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.ndarray:
-    """Features, (examples, columns) float64; of two responses those of the first minus those of the second."""
+    """Compute features, (examples, columns) float64; of two responses, the first's minus the second's."""
     of_second = _pairs(task, examples, [each.second for each in examples], texts)
     if not any(each.third for each in examples):
         return of_second
@@ -93,7 +93,7 @@ def features_of(task: str, examples: Sequence[Labelled], texts: Texts) -> np.nda
 
 
 def _pairs(task: str, examples: Sequence[Labelled], others: Sequence[str], texts: Texts) -> np.ndarray:
-    """Cosine, its square, cosine with context and shared words; then |a - b|, a · b by element, and b."""
+    """Stack cosine, its square, cosine with context and shared words; then |a - b|, a · b by element, and b."""
     a, before, b = (
         texts.of(rows)
         for rows in ([each.first for each in examples], [with_context(task, each) for each in examples], others)
@@ -110,11 +110,12 @@ PLAIN = 11  # columns before the vectors
 
 
 def baseline_scores(task: str, examples: Sequence[Labelled], texts: Texts) -> dict[str, np.ndarray]:
-    """Scores, (examples,) by name, that learn nothing; of a reward the first response's minus the second's."""
-    seconds = [_score(task, examples, [each.second for each in examples], texts)]
-    if task == TrainingTask.REWARD:
-        seconds.append(_score(task, examples, [each.third for each in examples], texts))
-    return {name: scores - seconds[-1][name] if len(seconds) > 1 else scores for name, scores in seconds[0].items()}
+    """Score without learning, (examples,) by name; for a reward, the first response's scores minus the second's."""
+    found = _score(task, examples, [each.second for each in examples], texts)
+    if task != TrainingTask.REWARD:
+        return found
+    others = _score(task, examples, [each.third for each in examples], texts)
+    return {name: scores - others[name] for name, scores in found.items()}
 
 
 def _score(task: str, examples: Sequence[Labelled], others: Sequence[str], texts: Texts) -> dict[str, np.ndarray]:

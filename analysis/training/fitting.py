@@ -14,7 +14,7 @@ from analysis.training.evaluation import (
     NOT_SUPPORTED,
     POSITIVE,
     Aim,
-    Shape,
+    Row,
     cases_of,
     evaluate,
     facing,
@@ -42,9 +42,9 @@ USUAL: dict[str, dict[str, Any]] = {"encoder": {"rate": 5e-5, "tokens": 128}, "g
 class TrainingSettings:
     """How a model is trained. `split`: how to divide anew (see `split_by`); empty keeps the given split.
 
-    `positive_weight`: of what is to be found, for a verifier what is not supported. `embedder`: an endpoint whose
-    vectors tier A learns from, not the local model's. `plain`: an encoder learns by itself, not what tier A leaves.
-    `memory`: GB of the GPU on which a model reasons. `per_user`: also measures what a model of one user gains.
+    `positive_weight`: of the label to find, for a verifier “not supported”. `embedder`: an endpoint whose vectors tier
+    A learns from, in place of the local model's. `plain`: an encoder learns by itself, not what tier A leaves.
+    `memory`: GB of the GPU on which a model reasons. `per_user`: also measures the gain of a model of one user.
     """
 
     split: str = ""
@@ -78,7 +78,7 @@ class TrainingSettings:
 
     @property
     def weighing(self) -> tuple[float | None, bool]:
-        """How labels count in a fit: the weight of the positive one, and whether they are shares."""
+        """Weight of the positive label in a fit, and whether labels count as shares."""
         return self.positive_weight, self.soft_labels
 
     @property
@@ -161,14 +161,14 @@ def fit_seeds(
         places = redraw(task, parts, seed) if seed else parts.train
         known: dict[str, Any] = {"strengths": (trials[0].fit.strength,)} if seed else {}
         train = features[places], labels_of(parts, places)
-        fit, value = choose_frozen(task, train, valid, MAIN[TrainingTask(task)], *settings.weighing, **known)
+        fit, value = choose_frozen(task, train, valid, MAIN[task], *settings.weighing, **known)
         scores = fit.score(features)
         trials.append(FrozenTrial(fit, threshold_on(task, scores[parts.valid], valid[1], settings.aim), value, scores))
     return trials
 
 
 def redraw(task: str, parts: Parts, seed: int) -> np.ndarray:
-    """Draw as many training groups with replacement, anew while they have one label, from which nothing is learned."""
+    """Draw as many training groups with replacement, again if they have one label, from which nothing is learned."""
     groups: dict[str, list[int]] = {}
     for place in parts.train:
         groups.setdefault(parts.all[place].group, []).append(int(place))
@@ -191,8 +191,8 @@ def labels_of(parts: Parts, places: np.ndarray) -> np.ndarray:
 
 def learning_curve(
     task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, seeds: int, settings: TrainingSettings
-) -> list[Shape]:
-    """Take the main measure on the test part at 10, 25, 50, 100 % of the training groups; mean and ends over seeds."""
+) -> list[Row]:
+    """Measure on the test part with 10, 25, 50, 100 % of the training groups; mean and ends over seeds."""
     groups = list(dict.fromkeys(parts.all[place].group for place in parts.train))
     test = cases_of(parts.of(parts.test))
     found = []
@@ -206,13 +206,13 @@ def learning_curve(
             if not can_learn(task, labels):
                 continue
             fit = fit_frozen(task, features[places], labels, trial.fit.strength, *settings.weighing)
-            values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[TrainingTask(task)]))
+            values.append(value_of(test, Scored(fit.score(features[parts.test]), 0.5), MAIN[task]))
             used = len(places)
-        found.append({"share": share, "n": used, "measure": MAIN[TrainingTask(task)], **spread(values)})
+        found.append({"share": share, "n": used, "measure": MAIN[task], **spread(values)})
     return found
 
 
-def spread(values: Sequence[float]) -> Shape:
+def spread(values: Sequence[float]) -> Row:
     known = [value for value in values if value == value]
     if not known:
         return {"mean": None, "min": None, "max": None, "why": "only one label was drawn"}
@@ -222,13 +222,13 @@ def spread(values: Sequence[float]) -> Shape:
 # --- baselines --------------------------------------------------------------
 
 
-def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Shape:
+def fit_baselines(task: str, parts: Parts, scores: dict[str, np.ndarray], aim: Aim) -> Row:
     """Find each baseline's threshold and sign; only length may count in reverse, if it does in the training part."""
     train, valid = (cases_of(parts.of(places)) for places in (parts.train, parts.valid))
     measure = "accuracy" if task == TrainingTask.REWARD else "auroc"
     # The prior calls everything positive.
     most = 2.0 if POSITIVE[task] == NOT_SUPPORTED else 0.0
-    found: Shape = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": most}}
+    found: Row = {"prior": {"share": float(labels_of(parts, parts.train).mean()), "threshold": most}}
     for name, values in scores.items():
         # A reward's answer is its sign; a baseline that tells nothing keeps its own.
         right = value_of(train, Scored(values[parts.train], 0.0), measure)
@@ -248,23 +248,22 @@ def score_by_part(task: str, parts: Parts, texts: Texts) -> dict[str, np.ndarray
 
 
 def score_baselines(
-    kept: Shape, task: str, examples: Sequence[Labelled], texts: Texts, frozen: Frozen | None
+    kept: Row, task: str, examples: Sequence[Labelled], texts: Texts, frozen: Frozen
 ) -> dict[str, Scored]:
-    """Score any examples by the baselines that learned nothing, and by tier A."""
+    """Score any examples by the baselines that learn nothing, and by tier A."""
     share = kept["baselines"]["prior"]["share"]
     found = {"prior": Scored(np.full(len(examples), share), kept["baselines"]["prior"]["threshold"])}
     for name, values in baseline_scores(task, examples, texts).items():
         rule = kept["baselines"][name]
         found[name] = Scored(rule["sign"] * values, rule["threshold"])
-    if frozen is not None:
-        found["frozen"] = Scored(frozen.score(features_of(task, examples, texts)), kept["frozen_threshold"])
+    found["frozen"] = Scored(frozen.score(features_of(task, examples, texts)), kept["frozen_threshold"])
     return found
 
 
 # --- whole ------------------------------------------------------------------
 
 
-def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Sequence[float]) -> Shape:
+def summarise_seeds(task: str, test: Cases, scored: Sequence[Scored], valid: Sequence[float]) -> Row:
     """Report every measure of every seed on the test part, and how far apart the seeds are."""
     names = measures_for(task, test)
     turned = [facing(POSITIVE[task], test, each) for each in scored]
@@ -289,22 +288,22 @@ def none_if_nan(value: float) -> float | None:
 def report_on(
     task: str,
     parts: Parts,
-    kept: Shape,
+    kept: Row,
     scored: Sequence[Scored],
     valid: Sequence[float],
     best: int,
     baselines: dict[str, Scored],
-) -> Shape:
-    """Report what `train` prints of a fitted model: the kept seed tested, all seeds beside it, and warnings."""
+) -> Row:
+    """Report on a fitted model as `train` prints it: the test of the kept seed, all seeds beside it, and warnings."""
     test = parts.of(parts.test)
     result = evaluate(task, test, scored[best], baselines, kept["seen"])
     result["warnings"] += suspicious_baselines(task, result)
     seeded = summarise_seeds(task, cases_of(test), scored, valid)
-    return {"main": MAIN[TrainingTask(task)], "kept_seed": best, **result, **seeded}
+    return {"main": MAIN[task], "kept_seed": best, **result, **seeded}
 
 
-def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: TrainingSettings) -> Shape:
-    """Return what a model's folder keeps, so that it can be used and tested without what it was trained on."""
+def keep(task: str, parts: Parts, texts: Texts, trial: FrozenTrial, settings: TrainingSettings) -> Row:
+    """Return the data with which a model can be used and tested without its training examples."""
     return {
         "task": task,
         "positive": POSITIVE[task],
@@ -338,7 +337,7 @@ def divide_folds(task: str, examples: Sequence[Labelled], folds: int) -> list[Pa
 
 def cross_validate(
     task: str, examples: Sequence[Labelled], features: np.ndarray, folds: int, settings: TrainingSettings, texts: Texts
-) -> Shape:
+) -> Row:
     """Score each group by a tier A fit that saw none of it; strength and thresholds, those of the baselines too, are
     chosen on another fold.
     """
@@ -348,7 +347,7 @@ def cross_validate(
         cases, test = cases_of(parts.of(parts.valid)), parts.test
         learned = features[parts.train], labels_of(parts, parts.train)
         valid = features[parts.valid], cases
-        fit, _ = choose_frozen(task, learned, valid, MAIN[TrainingTask(task)], *settings.weighing)
+        fit, _ = choose_frozen(task, learned, valid, MAIN[task], *settings.weighing)
         found[""].scores[test] = fit.score(features[test])
         found[""].threshold[test] = threshold_on(task, fit.score(features[parts.valid]), cases, settings.aim)
         rules = fit_baselines(task, parts, words, settings.chosen_aim)

@@ -1,6 +1,6 @@
-"""Where trained models are: each in a folder, written whole or not at all and known by the hash of its files.
+"""Folders of trained models: each is put in its place once complete, and known by the hash of its files.
 
-It is among the kept files. If those are not in a folder of this host, it is copied to this host for use.
+They are in the store of kept files; if that is not a folder of this host, models are copied to this host for use.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ DONE = TrainedModel.State.DONE
 
 
 def folder_of(name: str) -> Path:
-    """The model's folder on this host: where it is kept, or where a copy from the store is put."""
+    """Return the model's folder on this host: in the store, or that of its copy."""
     return folder_in_store(f"{MODELS}/{name}") or copies_folder() / name
 
 
@@ -40,9 +40,9 @@ def copies_folder() -> Path:
 
 
 def work_folder(name: str) -> Path:
-    """Folder for checkpoints and whatever else a training needs while it runs; only its owner may read it.
+    """Return the folder for checkpoints and other files of a running training, which only its owner may read.
 
-    It is on the host that trains: another host that goes on with the training starts anew.
+    It is on the host that trains, so another host that resumes the training starts anew.
     """
     return works_folder() / name
 
@@ -63,7 +63,7 @@ def remove_work(name: str) -> None:
 
 @contextmanager
 def writing_folder(name: str) -> Iterator[Path]:
-    """Yield a folder to fill, which is put in its place and kept once all is written. Raises TrainingError."""
+    """Yield a folder to fill, then put it in its place and send it to the store. Raises TrainingError."""
     place = folder_of(name)
     unfinished = place.with_name(f"{name}{UNFINISHED}")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -107,7 +107,7 @@ def bring_copy(model: TrainedModel) -> None:
 
 
 def remove_left_over() -> None:
-    """Remove what other hosts made superfluous here: copies of deleted models, work on finished or deleted ones."""
+    """Remove copies of models that other hosts deleted, and work on models that they finished or deleted."""
     models = dict(TrainedModel.objects.values_list("name", "state"))
     if not folder_in_store(MODELS) and copies_folder().is_dir():
         for path in copies_folder().iterdir():
@@ -129,7 +129,7 @@ def hash_folder(folder: Path) -> str:
 
 
 def read_kept(model: TrainedModel) -> dict[str, Any]:
-    """Read what a finished model knows of itself. Raises TrainingError if its files are gone or have changed."""
+    """Read a finished model's `model.json`. Raises TrainingError if its files are gone or have changed."""
     folder = folder_of(model.name)
     if model.state != DONE:
         raise TrainingError(f"{model.name} is {model.get_state_display().lower()}, not done.")

@@ -1,4 +1,4 @@
-"""Training as a job: planned, one at a time on a machine, stopped and resumed, saved whole or not at all."""
+"""Training as a job: planned, one at a time on a machine, stopped and resumed, saved only when complete."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.stats.detection import Scored
 from analysis.training import fitting
 from analysis.training.cards import write_card
-from analysis.training.evaluation import BASE, Shape, cases_of, say_unread, tell_tested, tell_threshold, without_texts
+from analysis.training.evaluation import BASE, Row, cases_of, say_unread, tested_row, threshold_row, without_texts
 from analysis.training.examples import (
     Labelled,
     TrainingError,
@@ -50,23 +50,23 @@ from analysis.training.own_users import user_gains
 from analysis.training.study_labels import Before, groups_learned, label_of, study_examples
 from analysis.training.tiers.encoders import EncoderTrial, find_base, keep_encoder, train_encoder
 from analysis.training.tiers.programs import check_installed
-from analysis.training.tiers.reasoning import ReasonerTrial, check_reasoning, keep_reasoner, told_apart, train_reasoner
+from analysis.training.tiers.reasoning import ReasonerTrial, check_reasoning, keep_reasoner, reply_rows, train_reasoner
 from analysis.training.using import label_study
 from surveys.models import Study, locks
 
 log = logging.getLogger(__name__)
 SECONDS = 1.0  # between two notes of progress
-EMBEDDED = 0.2  # share of an encoder's work that comes before it
+EMBEDDED = 0.2  # share of a training that comes before its network
 State, Tier = TrainedModel.State, TrainedModel.Tier
 Show = Callable[[float, int], None]
 
 
 class TrainingStopped(Exception):
-    """A training that somebody stopped; started again, it goes on from where it was."""
+    """A training was stopped; started again, it goes on from there."""
 
 
 def why_tested(model: TrainedModel) -> str:
-    """Say how the part that a model is tested on was chosen."""
+    """Say how the model's test part was chosen."""
     if by := model.settings.get("split", ""):
         return f"they were divided anew by {by}"
     if model.examples and came_with_split(load_set(model.examples)):
@@ -84,7 +84,7 @@ def examples_for(model: TrainedModel) -> list[Labelled]:
 
 
 class Progress:
-    """The progress of a training: notes it about once a second, and ends the training if somebody has stopped it."""
+    """Notes a training's progress about once a second, and ends the training if it was stopped."""
 
     def __init__(self, model: TrainedModel, show: Show) -> None:
         self.model, self.show, self.before = model, show, model.seconds
@@ -94,7 +94,7 @@ class Progress:
     def seconds(self) -> float:
         return self.before + time.monotonic() - self.began
 
-    def note(self, share: float, curve: list[Shape] | None = None) -> None:
+    def note(self, share: float, curve: list[Row] | None = None) -> None:
         """Note the share, once a second or with a `curve`. Raises TrainingStopped."""
         if curve is None and time.monotonic() - self.noted < SECONDS:
             return
@@ -113,8 +113,8 @@ class Progress:
 # --- the training ---
 
 
-def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]:
-    """Return the figures, and what the untrained model said of the test part, if it was asked."""
+def train_model(model: TrainedModel, progress: Progress) -> tuple[Row, Before]:
+    """Train and save it; return its report, and the untrained model's answers on the test part, if it was asked."""
     settings = TrainingSettings(**model.settings)
     parts = fitting.divide(model.task, examples_for(model), settings.folds)
     note_hashes(model, parts.all)
@@ -138,12 +138,11 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
         report["per_user"] = user_gains(model.task, parts.all, features, trials[0].fit.strength, settings)
     if model.task != TrainingTask.REWARD:
         on = all_scored[best].scores[parts.valid], cases_of(parts.of(parts.valid))
-        report["threshold_by"] = kept["threshold_by"] = tell_threshold(
+        report["threshold_by"] = kept["threshold_by"] = threshold_row(
             model.task, scored[best].threshold, settings.aim, *on
         )
     kept |= {"threshold": scored[best].threshold, "tokens": settings.tokens, "threads": settings.threads}
-    kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name}
-    kept["plain"] = settings.plain
+    kept |= {"groups": groups_learned(parts.all), "vectors": embedder.name, "plain": settings.plain}
     kept["asked"] = {name: getattr(settings, name) for name in ("rollouts", "batch", "reply", "kl", "lora")}
     if network:
         report["timing"] = network.timing
@@ -159,7 +158,7 @@ def train_model(model: TrainedModel, progress: Progress) -> tuple[Shape, Before]
     if isinstance(network, ReasonerTrial):
         before = said_before(model.task, parts, network)
         if not model.study:  # a study's model keeps nothing that people wrote
-            report["reasoning"] = told_apart(parts, network)
+            report["reasoning"] = reply_rows(parts, network)
     return finish(model, progress, parts, kept, trials[0], report, best), before
 
 
@@ -182,7 +181,7 @@ def _fit_network(
     settings: TrainingSettings,
     progress: Progress,
 ) -> EncoderTrial | ReasonerTrial:
-    def note(share: float, curve: list[Shape]) -> None:
+    def note(share: float, curve: list[Row]) -> None:
         progress.note(EMBEDDED + (1 - EMBEDDED) * share, curve)
 
     work = make_work_folder(model.name)
@@ -192,7 +191,7 @@ def _fit_network(
 
 
 def note_hashes(model: TrainedModel, examples: list[Labelled]) -> None:
-    """Note the hashes of labels and split; work that was begun with others begins anew."""
+    """Store the hashes of labels and split; remove work that was begun with others."""
     labels, split = hash_labels(examples), hash_split(examples)
     if model.labels_sha256 and (model.labels_sha256, model.split_sha256) != (labels, split):
         remove_work(model.name)
@@ -204,13 +203,13 @@ def finish(
     model: TrainedModel,
     progress: Progress,
     parts: fitting.Parts,
-    kept: Shape,
+    kept: Row,
     trial: fitting.FrozenTrial,
-    report: Shape,
+    report: Row,
     best: int,
-) -> Shape:
+) -> Row:
     """Save the folder with its card, then mark the model as done."""
-    tested = tell_tested(parts.of(parts.test), len(parts.all), why_tested(model))
+    tested = tested_row(parts.of(parts.test), len(parts.all), why_tested(model))
     report = {
         "model": model.name,
         "task": model.task,
@@ -294,7 +293,7 @@ def check_machine(tier: str, settings: TrainingSettings) -> None:
         check_reasoning(settings)
 
 
-def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> Shape:
+def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> Row:
     """Count what would be trained on, without training. Raises TrainingError if it is not enough."""
     where = {"study": source} if isinstance(source, Study) else {"examples": source}
     examples = examples_for(TrainedModel(task=task, settings=asdict(settings), **where))
@@ -311,12 +310,12 @@ def look(source: ExampleSet | Study, task: str, settings: TrainingSettings) -> S
 
 
 def alone() -> AbstractContextManager[bool]:
-    """Tell whether nothing else is trained on this machine; while it is held, nothing else begins."""
+    """Hold this machine's lock for trainings; yield whether it was free."""
     return locks.alone_in_process(f"training on {machine()}")
 
 
 def machine() -> str:
-    """One name for all containers of a computer, which share its processors."""
+    """Return one name for all containers of a computer, which share its processors."""
     try:
         return BOOTED.read_text().strip()
     except OSError:
@@ -324,12 +323,12 @@ def machine() -> str:
 
 
 def is_worked_on(model: TrainedModel) -> bool:
-    """Whether somebody trains it now; a model that says `running` otherwise was interrupted."""
+    """Whether a process trains it now; if none does, a model in the state `running` was interrupted."""
     return locks.is_held("training", model.pk)
 
 
 def stop(model: TrainedModel) -> bool:
-    """Ask whoever trains it to stop; return whether there was anything to stop."""
+    """Ask the process that trains it to stop; return whether there was anything to stop."""
     return bool(TrainedModel.objects.filter(pk=model.pk, state__in=OPEN).update(state=State.STOPPED))
 
 
@@ -340,7 +339,7 @@ def resume(model: TrainedModel) -> bool:
 
 
 def next_waiting() -> TrainedModel | None:
-    """Find the next model that this machine can train: first interrupted ones, then what has waited longest."""
+    """Find the next model that this machine can train: first interrupted ones, then the longest waiting."""
     rows = TrainedModel.objects.filter(state__in=OPEN).order_by("began_at")
     ended = [row for row in rows if row.state == State.RUNNING and not is_worked_on(row)]
     return next(filter(can_train, [*ended, *(row for row in rows if row.state == State.WAITING)]), None)
@@ -359,7 +358,7 @@ def train_next() -> None:
 
 
 def can_train(model: TrainedModel) -> bool:
-    """Whether this machine can train it; if not, the model says what it waits for, until it begins."""
+    """Whether this machine can train it; if not, store what it waits for as its reason."""
     try:
         check_machine(model.tier, TrainingSettings(**model.settings))
     except TrainingError as error:
@@ -372,8 +371,8 @@ def can_train(model: TrainedModel) -> bool:
 # --- doing it ---------------------------------------------------------------
 
 
-def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape:
-    """Train it and keep it with its figures, or say why that failed. Raises TrainingError, TrainingStopped."""
+def train(model: TrainedModel, show: Show = lambda share, number: None) -> Row:
+    """Train it and save it with its report, or store why that failed. Raises TrainingError, TrainingStopped."""
     with alone() as free, locks.alone("training", model.pk) as mine:
         if not (free and mine):
             raise TrainingError(BUSY.format(name=model.name))
@@ -405,8 +404,8 @@ def train(model: TrainedModel, show: Show = lambda share, number: None) -> Shape
         return report | (label_own(model, report["warnings"], before) if model.study else {})
 
 
-def label_own(model: TrainedModel, warnings: list[str], before: Before) -> Shape:
-    """Label the study that the model learned from; what goes wrong is one more warning, since the model is kept."""
+def label_own(model: TrainedModel, warnings: list[str], before: Before) -> Row:
+    """Label the study that the model learned from; a failure is only one more warning, since the model is kept."""
     model.refresh_from_db()
     try:
         return {"labelled": label_study(model, model.study, before=before)}

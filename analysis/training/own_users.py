@@ -1,4 +1,4 @@
-"""What a model of one user gains over the shared one: an offset of their own, learned from some of their labels."""
+"""The gain of a model of one user over the shared one: an offset of their own, learned from some of their labels."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from analysis.models.training import TrainingTask
 from analysis.stats.intervals import redrawn_interval
 from analysis.stats.resampling import bootstrap_weights, generator
+from analysis.training.evaluation import Row
 from analysis.training.examples import Labelled, hash_text
 from analysis.training.fitting import TrainingSettings
 from analysis.training.tiers.frozen import fit_frozen
@@ -16,19 +17,18 @@ from analysis.training.tiers.frozen import fit_frozen
 FEWEST_USERS, FEWEST_LABELS = 5, 4  # users for a gain; labels per user
 HALVES = 2
 DRAWS = 2000
-SHRINKING = 1.0  # precision of a user's offset before anything of theirs is known
+SHRINKING = 1.0  # prior precision of a user's offset
 STEPS = 25
 SUREST = 0.999
 MOST_SHOWN = 200
-Shape = dict[str, Any]
 
 
 def user_gains(
     task: str, examples: Sequence[Labelled], features: np.ndarray, strength: float, settings: TrainingSettings
-) -> Shape:
+) -> Row:
     """Score each user by a fit on all others, without and with an offset of their own.
 
-    The offset of each half of a user's items is learned from the other half, so nothing is scored by what it taught.
+    The offset of each half of a user's items is learned from the other half, so no item is scored by its own label.
     `gain`: how much likelier the labels are with it, in bits a label, mean over users, with an interval over users.
     """
     users = sorted({each.user for each in examples if each.user})
@@ -46,32 +46,32 @@ def user_gains(
             continue
         fit = fit_frozen(task, features[others], labels[others], strength, *settings.weighing)
         shared = logit(np.clip(fit.score(features[own]), 1 - SUREST, SUREST))
-        each.append({"user": user, **scored(shared, labels[own], [examples[n] for n in own.tolist()])})
+        each.append({"user": user, **score_user(shared, labels[own], [examples[n] for n in own.tolist()])})
     gains = np.array([row["gain"] for row in each])
     return {"users": len(each), "gain": mean_gain(gains), "each": each[:MOST_SHOWN]}
 
 
-def scored(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled]) -> Shape:
+def score_user(shared: np.ndarray, labels: np.ndarray, examples: Sequence[Labelled]) -> Row:
     """Measure one user's bits a label and right labels, without and with the offset."""
     half = np.array([int(hash_text(f"half {each.key}")[:8], 16) % HALVES for each in examples])
     if len(set(half.tolist())) < HALVES:  # by chance all in the same half
         half = np.arange(len(examples)) % HALVES
     own = shared.copy()
     for number in range(HALVES):
-        own[half == number] += offset(shared[half != number], labels[half != number])
+        own[half == number] += fit_offset(shared[half != number], labels[half != number])
     before, after = (bits(values, labels) for values in (shared, own))
     right = [float(np.mean((values > 0) == (labels > 0.5))) for values in (shared, own)]
     return {
         "n": len(labels),
-        "offset": offset(shared, labels),
+        "offset": fit_offset(shared, labels),
         "shared": {"bits": before, "accuracy": right[0]},
         "own": {"bits": after, "accuracy": right[1]},
         "gain": before - after,
     }
 
 
-def offset(shared: np.ndarray, labels: np.ndarray) -> float:
-    """Find the most likely offset by Newton's steps, drawn to 0 if there are few labels."""
+def fit_offset(shared: np.ndarray, labels: np.ndarray) -> float:
+    """Fit the most likely offset by Newton's method, shrunk to 0 if there are few labels."""
     value = 0.0
     for _ in range(STEPS):
         chance = expit(shared + value)
@@ -81,7 +81,7 @@ def offset(shared: np.ndarray, labels: np.ndarray) -> float:
 
 
 def bits(logits: np.ndarray, labels: np.ndarray) -> float:
-    """Mean surprise of a label, in bits."""
+    """Compute the mean surprise of a label, in bits."""
     chance = np.clip(expit(logits), 1e-6, 1 - 1e-6)
     return float(-np.mean(labels * np.log2(chance) + (1 - labels) * np.log2(1 - chance)))
 

@@ -1,4 +1,4 @@
-"""A study's own labels as examples, and a trained model's answers about its items as labels of one more rater."""
+"""A study's own labels as examples, and a trained model's answers about its items as another rater's labels."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALI
 from surveys.studies.labels import TRAINED, iter_labels, questions_of, record_judgement
 
 LONGEST_NAME = 150
-# By task, the kind of item that it learns from, and the question.
+# By task, the kind of items that it learns from, and their question.
 SOURCES: dict[str, tuple[str, LabelQuestion]] = {
     TrainingTask.VERIFIER: ("attribute", QUALITY),
     TrainingTask.RELEVANCE: ("relevance", RELEVANCE),
@@ -69,7 +69,7 @@ def study_pairs(study: Study, task: str, *, revised: bool = True) -> list[Labell
 
 
 def value_of(question: LabelQuestion, value: str) -> float:
-    """Number of a label: 0 for the first of the scale, 1 for the last; Maybe lies between, 1 to 5 are quarters."""
+    """Map a label to a number: 0 for the first of the scale, 1 for the last; Maybe is 0.5, 1 to 5 are quarters."""
     return question.values.index(value) / (len(question.values) - 1)
 
 
@@ -88,23 +88,23 @@ def texts_of(task: str, payload: dict[str, Any]) -> Iterable[tuple[str, str, str
 
 
 def unseen(study: Study, model: TrainedModel, learned: set[str]) -> list[Labelled]:
-    """Return what the model may label: pairs of groups, as its split names them, that had no part in making it."""
+    """Return the pairs that the model may label: of groups, as its split names them, that it did not learn from."""
     pairs = regroup(study_pairs(study, model.task), model.settings.get("split", ""))
     return [each for each in pairs if hash_text(each.group)[:16] not in learned]
 
 
 def groups_learned(examples: Iterable[Labelled]) -> list[str]:
-    """Short hashes of the groups that had a part in making a model."""
+    """Hash the groups that a model learned from or was chosen on."""
     return sorted({hash_text(each.group)[:16] for each in examples if each.split != TEST})
 
 
 def rater_name(model: TrainedModel) -> str:
-    """The model's name as a rater; another training under the same name is another rater."""
+    """Name the model as a rater; another training under the same name is another rater."""
     return f"{TRAINED} {model.name} {model.sha256[:8]}"[:LONGEST_NAME]
 
 
 Said = tuple[float, str]  # a score and, if the model reasons, its reply
-Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part, what the untrained model said: label and reply
+Before = Mapping[tuple[str, str], tuple[str, str]]  # by item and part, the untrained model's label and reply
 
 
 def store_labels(
@@ -115,7 +115,7 @@ def store_labels(
     threshold: float,
     before: Before | None = None,
 ) -> int:
-    """Store what the model says of these items, one judgement with all parts per item. Return how many items."""
+    """Store the model's labels, one judgement with all parts per item. Return the number of items."""
     question = SOURCES[model.task][1]
     by_item: dict[str, list[tuple[Labelled, Said]]] = defaultdict(list)
     for each, told in zip(pairs, said, strict=True):
@@ -145,7 +145,7 @@ def store_labels(
 
 
 def label_of(task: str, score: float, threshold: float) -> str:
-    """Label of a score: yes from the threshold on; of a reward the nearest rating, personalised response at left."""
+    """Turn a score into a label: yes from the threshold on; for a reward the nearest rating, personalised at left."""
     if task == TrainingTask.REWARD:
         values = PREFERENCE.values
         return values[len(values) - 1 - round(score * (len(values) - 1))]

@@ -13,12 +13,12 @@ from analysis.stats.detection import Scored
 from analysis.training.evaluation import (
     EARLIER,
     MEASURES,
-    Shape,
+    Row,
     chosen_part,
     evaluate,
     say_unread,
     suspicious_baselines,
-    tell_tested,
+    tested_row,
 )
 from analysis.training.examples import Labelled, TrainingError, load_set
 from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
@@ -41,10 +41,10 @@ def find_model(name: str) -> TrainedModel:
 
 
 class OpenModel(NamedTuple):
-    """A model with what its folder keeps."""
+    """A model with the data that its folder keeps."""
 
     model: TrainedModel
-    kept: Shape
+    kept: Row
     fit: Frozen
 
     def embedder(self, endpoint: str) -> Embedder:
@@ -84,7 +84,7 @@ class OpenModel(NamedTuple):
 
 
 def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenModel:
-    """Open a model. Raises TrainingError if it is not what was trained, or if these examples are for another task."""
+    """Open a model. Raises TrainingError if its files have changed, or if these examples are for another task."""
     if examples and examples.task != model.task:
         raise TrainingError(
             f"{model.name} is a model of the task {model.task}; the examples {examples.name} are for {examples.task}."
@@ -95,7 +95,7 @@ def open_model(model: TrainedModel, examples: ExampleSet | None = None) -> OpenM
     return OpenModel(model, kept, load_frozen(folder_of(model.name) / FROZEN))
 
 
-def evaluate_model(model: TrainedModel, examples: ExampleSet, *, everything: bool = False, endpoint: str = "") -> Shape:
+def evaluate_model(model: TrainedModel, examples: ExampleSet, *, everything: bool = False, endpoint: str = "") -> Row:
     """Test on all of a set that came without a split, or on the test part of one that did or that it learned from.
 
     `everything`: on all of a set that it did not learn from. Raises TrainingError.
@@ -112,7 +112,7 @@ def evaluate_model(model: TrainedModel, examples: ExampleSet, *, everything: boo
     part, why = chosen_part(rows, own, everything)
     if not part:
         raise TrainingError(f"{examples.name} has no test part.")
-    tested = tell_tested(part, len(rows), why)
+    tested = tested_row(part, len(rows), why)
     texts = opened.texts(part, endpoint)
     scored, _ = opened.score(part, texts)
     baselines = score_baselines(kept, model.task, part, texts, opened.fit)
@@ -139,7 +139,7 @@ def evaluate_model(model: TrainedModel, examples: ExampleSet, *, everything: boo
 MOST_ELSEWHERE = 20  # sets whose figures a model keeps, the latest ones
 
 
-def keep_elsewhere(model: TrainedModel, found: Shape) -> None:
+def keep_elsewhere(model: TrainedModel, found: Row) -> None:
     """Keep the test on a set that it did not learn from, with the baselines there, for the model's page."""
     kept = {"n": found["n"], "groups": found["groups"], "tested": found["tested"], "baselines": found["baselines"]}
     kept |= {name: found[name] for name in (*MEASURES[model.task], "ci") if name in found}
@@ -160,10 +160,10 @@ def predict(model: TrainedModel, examples: ExampleSet, endpoint: str = "") -> It
 
 
 def label_study(model: TrainedModel, study: Study, before: Before | None = None, endpoint: str = "") -> int:
-    """Store what the model says of a study's items as a rater's labels; return for how many. `before`: what the
-    untrained model said of some.
+    """Store the model's labels of a study's items as a rater's; return the number of items. `before`: the untrained
+    model's answers on some.
 
-    In the study that it learned from, label only items of groups that had no part in that.
+    In the study that it learned from, label only items of groups that it did not learn from.
     """
     opened = open_model(model)
     learned = set(opened.kept["groups"]) if model.study_id == study.pk else set()
@@ -186,9 +186,9 @@ def score_replies(
     show: Callable[[int, int], None] = lambda done, total: None,
     endpoint: str = "",
 ) -> tuple[int, int]:
-    """Score each different reply in the study's benchmark runs once; return how many there are and how many are new.
+    """Score each distinct reply in the study's benchmark runs once; return how many there are and how many are new.
 
-    `ask` writes a question as the model reads it. What was scored before a stop is kept. Raises TrainingError.
+    `ask` writes a question as the model reads it. Scores are kept batch by batch. Raises TrainingError.
     """
     check_scores(model, study)
     opened, replies = open_model(model), replies_of(study, ask)
@@ -222,7 +222,7 @@ def check_scores(model: TrainedModel, study: Study) -> None:
 
 
 def replies_of(study: Study, ask: Ask) -> dict[str, Labelled]:
-    """Each different reply with its question, by hash."""
+    """Return each distinct reply with its question, by hash."""
     runs = Run.objects.of_study(study).exclude(benchmark="")
     calls = Completion.objects.filter(run__in=runs, item__isnull=False, status=Completion.Status.DONE)
     rows = calls.exclude(reply="").order_by("item_id", "reply").values_list("item_id", "reply").distinct()

@@ -1,4 +1,4 @@
-"""The console's pages of trained models: which there are, how far and how good, with figures; stop and resume."""
+"""The console's pages of trained models: list, progress, scores with figures; stop and resume."""
 
 import re
 from ast import literal_eval
@@ -59,7 +59,7 @@ State = TrainedModel.State
 
 
 def models_for(request: HttpRequest) -> QuerySet[TrainedModel]:
-    """Models that learned from this study, and those from imported examples that the account may use here."""
+    """Select models that learned from this study, and those from imported examples that the account may use here."""
     rows = TrainedModel.objects.shown_to(request.user, request.study)
     return rows.select_related("study", "examples", "owner").order_by("-began_at")
 
@@ -99,13 +99,13 @@ def models(request: HttpRequest) -> HttpResponse:
 
 
 def tasks_of(study: Study) -> list[tuple[str, str]]:
-    """The tasks that learn from items of the kind that the study's annotators label."""
+    """List the tasks that learn from the kind of items that the study's annotators label."""
     work = study.current and study.current.document.get("annotation") or {}
     return [choice for choice in TrainingTask.choices if SOURCES[choice[0]][0] == work.get("kind")]
 
 
 class TrainingForm(forms.Form):
-    """What a model is to learn from the study's labels; all else is the command's default."""
+    """The task of a model that learns from the study's labels; all else is the command's default."""
 
     name = forms.SlugField(
         max_length=50,
@@ -135,7 +135,7 @@ def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | N
     return found
 
 
-TOLD = {
+STATE_WORDS = {
     State.DONE: "learned from people",
     State.RUNNING: "in training",
     State.WAITING: "waiting",
@@ -148,10 +148,10 @@ def say_models(rows: QuerySet[TrainedModel]) -> str:
     """Say how many models are in each state."""
     counts = dict(rows.order_by("state").values_list("state").annotate(Count("pk")))
     done = counts.pop(State.DONE, 0)
-    others = [f"{counts[state]} {words}" for state, words in TOLD.items() if counts.get(state)]
+    others = [f"{counts[state]} {words}" for state, words in STATE_WORDS.items() if counts.get(state)]
     if not done:
         return f"{'; '.join(['No model has learned from people yet', *filter(None, [join_words(others)])])}."
-    learned = f"{plural(done, 'model')} {TOLD[State.DONE]}"
+    learned = f"{plural(done, 'model')} {STATE_WORDS[State.DONE]}"
     return f"{join_words([learned, *others])}."
 
 
@@ -194,7 +194,7 @@ def drawings(draw: Any) -> dict[str, Any]:
 
 
 def measures_of(report: dict[str, Any]) -> list[str]:
-    """The report's measures in their own order, which the database does not keep."""
+    """List the report's measures in their own order, which the database does not keep."""
     return [name for name in MEASURES if name in report.get("spread", ())]
 
 
@@ -219,7 +219,7 @@ def said_of(report: dict[str, Any]) -> list[str]:
 
 
 def elsewhere_of(report: dict[str, Any]) -> list[tuple[str, str, Measured]]:
-    """List each set that it was tested on and did not learn from: what was tested, and model and baselines there."""
+    """List each other set that it was tested on: the part tested, and model and baselines there."""
     found = []
     for name, row in report.get("elsewhere", {}).items():
         baselines = {each: row["baselines"][each] for each in BASELINES if each in row["baselines"]}
@@ -242,7 +242,7 @@ def warnings_of(report: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a reasoning model said before and after, with labels in words."""
+    """Return a reasoning model's replies before and after it learned, with labels in words."""
     words = {True: "yes", False: "no"}
     return [
         row | {name: words[row[name]] for name in ("people", "before", "after")} for row in report.get("reasoning", ())
@@ -250,7 +250,7 @@ def reasoning_of(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def progress_page(found: TrainedModel) -> dict[str, Any]:
-    """Return the progress; a `running` training that nobody works on was interrupted."""
+    """Return the progress; a `running` training without a process was interrupted."""
     is_running = found.state == State.RUNNING and jobs.is_worked_on(found)
     ended = found.state == State.RUNNING and not is_running
     left = found.seconds * (1 - found.share) / found.share if is_running and found.share else None
@@ -267,7 +267,7 @@ def progress_page(found: TrainedModel) -> dict[str, Any]:
 
 @study_page(Role.RESEARCHER, require_safe)
 def progress(request: HttpRequest, name: str) -> HttpResponse:
-    """Show how far it is; reload the page once nothing is under way any more."""
+    """Show the progress; reload the page once the training is over."""
     return show_live(request, "training/_progress.html", HERE, **progress_page(find(request, name)))
 
 
@@ -304,7 +304,7 @@ PEOPLE = "people’s ceiling"
 
 
 def called(name: str, report: Mapping[str, Any]) -> str:
-    """A baseline's name as pages write it; a model's own name."""
+    """Name a baseline as pages do, and a model by its own name."""
     return {"bm25": "BM25", "prior": f"prior (share of {report.get('positive', 'yes')})"}.get(name, name)
 
 
@@ -372,7 +372,7 @@ def draw_scores(report: Mapping[str, Any], options: Options) -> Figure:
 
 
 def say_scores(report: Mapping[str, Any]) -> str:
-    """Say in a sentence what may be claimed."""
+    """Say in a sentence which baselines it beats."""
     main = report["main"]
     differences = report["differences"]
     rows = {called(name, report): differences[name][main]["beats"] for name in BASELINES if name != report["tier"]}

@@ -1,4 +1,4 @@
-"""Doubted attributes: what models say is wrong with them, and how many are accepted after a model's revision."""
+"""Doubted attributes: mistakes that models name in them, and how many are accepted after a model's revision."""
 
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +24,7 @@ Votes = dict[str, Counter[str]]  # by item
 
 
 class RevisedItem(NamedTuple):
-    """A revised item, the key `before` of the item that it revises, and the user whom both are about."""
+    """A revision's key, the key `before` of the item that it revises, and the user whom both are about."""
 
     key: str
     before: str
@@ -32,13 +32,13 @@ class RevisedItem(NamedTuple):
 
 
 def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Measure what became of the attributes, by revising model, and acceptance before and after with intervals."""
+    """Measure each model's revisions and withdrawals of attributes, and acceptance before and after with intervals."""
     if asked.question.name != QUALITY.name:
         return []
     revisions, withdrawn = find_revisions(measuring), count_withdrawn(measuring)
     if not revisions and not withdrawn:
         return []
-    # A tag may choose revisions; the items that they revise have other tags and are not revisions.
+    # A tag may choose revisions, but the items that they revise have other tags and are not revisions.
     every = gather(measuring.study, replace(measuring.choice, tag="", revised="with"))
     votes = count_votes(next(each for each in every if each.question.name == QUALITY.name))
     flagged, rng = find_flagging(measuring), measuring.rng(asked)
@@ -52,7 +52,7 @@ def measure_revisions(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
 def measure_acceptance(
     revisions: list[RevisedItem], votes: Votes, by_user: bool, rng: np.random.Generator, draws: int
 ) -> Row:
-    """Measure `accepted`, the mean share of an attribute's labels, and `majority`, the attributes that most accept."""
+    """Measure `accepted`, the mean share of accepting labels, and `majority`, the attributes that most accept."""
     both = [row for row in revisions if row.key in votes and row.before in votes]
     units = np.array(code_wholes(((row.user, row.before) for row in both), by_user), np.intp)
     sides = [[votes[key] for key in keys] for keys in ([row.before for row in both], [row.key for row in both])]
@@ -85,7 +85,7 @@ def find_revisions(measuring: Measuring) -> dict[str, list[RevisedItem]]:
 
 
 def chosen_items(measuring: Measuring) -> Any:
-    """Return the study's work items by the choice's pilot, corpus and cluster, but not by its tag or revisions."""
+    """Select work items by the choice's pilot, corpus and cluster, but not by its tag or revisions."""
     choice = measuring.choice
     rows = AnnotationItem.objects.filter(study=measuring.study, pilot=choice.pilot, purpose=AnnotationItem.Purpose.WORK)
     rows = rows.filter(corpus=choice.corpus) if choice.corpus else rows
@@ -103,7 +103,7 @@ def count_withdrawn(measuring: Measuring) -> Counter[str]:
 
 
 def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
-    """Find, by revising model, whose flags chose its attributes: rater, version and number of attributes."""
+    """Find, by revising model, the raters that flagged its attributes: rater, version and number of attributes."""
     rows = Task.objects.filter(annotation_item__in=chosen_items(measuring))
     rows = rows.filter(run__instruction__startswith="refine-", values__isnull=False, payload__has_key="flagged_by")
     found: dict[str, Counter[tuple[str, str]]] = {}
@@ -117,7 +117,7 @@ def find_flagging(measuring: Measuring) -> dict[str, list[Row]]:
 
 
 def count_votes(asked: QuestionLabels) -> Votes:
-    """Count labels by item: of people, or of judges if nobody else labels."""
+    """Count the voters' labels by item."""
     voting = choose_voters(asked.labels)
     votes: Votes = {}
     for row, rater in zip(asked.rows, asked.labels.raters.tolist(), strict=True):
@@ -126,12 +126,12 @@ def count_votes(asked: QuestionLabels) -> Votes:
     return votes
 
 
-CATEGORY, REASON = "category-", "reason-"  # how the instructions of their runs begin
+CATEGORY, REASON = "category-", "reason-"  # prefixes of their runs' instructions
 NOTHING = "no model named a mistake"
 
 
 def counted_items(measuring: Measuring) -> Any:
-    """Return the chosen items with, without, or only with models' revisions, as the choice says."""
+    """Select the chosen items with, without, or only models' revisions."""
     rows, revised, asked = chosen_items(measuring), Q(payload__has_key="before"), measuring.choice.revised
     return rows if asked == "with" else rows.filter(revised if asked else ~revised)
 
@@ -150,7 +150,7 @@ def newest_of(measuring: Measuring, instruction: str) -> dict[Run, dict[int, Tas
 
 
 def measure_categories(measuring: Measuring, asked: QuestionLabels) -> Row | None:
-    """Measure what models say is wrong with doubted attributes: each one's share of every category, with intervals."""
+    """Measure each model's share of every category of mistake in doubted attributes, with intervals."""
     if asked.question.name != QUALITY.name:
         return None
     found = newest_of(measuring, CATEGORY)
@@ -174,7 +174,7 @@ def measure_mistakes(author: str, tasks: list[Task], asked: QuestionLabels) -> R
 
 
 def count_doubted(measuring: Measuring) -> int:
-    """Count the items that at least one person says make no sense, or maybe, in a chosen label."""
+    """Count the items with a person's chosen label other than “makes sense”."""
     choice = measuring.choice
     labels = iter_labels(measuring.study, pilot=choice.pilot, simulated=choice.simulated)
     doubts = (row for row in labels if row.question == QUALITY.name and not row.is_model and row.value != ACCEPTED)
@@ -182,9 +182,9 @@ def count_doubted(measuring: Measuring) -> int:
 
 
 def record_categories(study: Study, into: Study) -> int:
-    """Record the mistakes that models named in `study`'s attributes as labels of the items that `into` has of these.
+    """Record the mistakes that models named in `study`'s attributes as labels of the same items in `into`.
 
-    Return how many labels are new; earlier ones stay, and another category is a new revision.
+    Return the number of new labels; earlier ones stay, and another category is a new revision.
     """
     items = AnnotationItem.objects.filter(study=into, pilot=False, source=study.slug).select_related("study__current")
     by_key, new = {item.key: item for item in items}, 0

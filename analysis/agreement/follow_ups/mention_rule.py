@@ -29,7 +29,7 @@ EMPTY_WORDS = frozenset(
 
 
 def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bool]]:
-    """Return whether the personalised response names each attribute, and whether the item says so, by attribute id."""
+    """Map attribute ids to whether the personalised response names each, and whether the item itself says so."""
     sentences = [words_of(sentence) for sentence in SENTENCE.split(payload[PERSONALISED])]
     common = words_of(payload["prompt"]) | words_of(payload[GENERIC])
     return {
@@ -41,10 +41,10 @@ def read_mentions(payload: Mapping[str, Any]) -> dict[str, tuple[bool | None, bo
 
 
 def names_attribute(attribute: str, sentences: Iterable[set[str]], common: set[str]) -> bool | None:
-    """Tell whether one sentence of the response holds at least half of the attribute's own words.
+    """Decide whether one sentence of the response has at least half of the attribute's own words.
 
-    Its own words are not in `common`, the words of the prompt and of the generic response, which would be there for
-    anybody. None if no own word is left, so that nothing can be told.
+    `common` are the words of the prompt and of the generic response, which are not about this person. None if no own
+    word is left.
     """
     own = words_of(attribute) - common
     if not own:
@@ -60,7 +60,7 @@ def words_of(text: str) -> set[str]:
 
 
 def cut_ending(word: str) -> str:
-    """Make `develop` of `developers` and `developing`; leave at least three letters, and `class` as it is."""
+    """Shorten `developers` and `developing` to `develop`; keep at least three letters, and `class` as it is."""
     for ending in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST and not word.endswith("ss"):
             return word.removesuffix(ending)

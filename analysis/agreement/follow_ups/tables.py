@@ -1,4 +1,4 @@
-"""Tables of what models were asked about a study's items, beside what people say; and all tables for the terminal."""
+"""Tables of models' replies about a study's items, beside people's labels; and all tables for the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,12 +26,12 @@ OF_CHANGES = (
     estimate("change", "Change", SHARE),
 )
 OF_REASONINGS = (estimate("before", "Before", SHARE), estimate("after", "After", SHARE))
-OF_TOLD = (estimate("agreement", "Same as the rule", SHARE), estimate("kappa", "κ with the rule"))
+OF_RULE = (estimate("agreement", "Same as the rule", SHARE), estimate("kappa", "κ with the rule"))
 ACCEPTANCE = {"accepted": "Share of its labels, mean over attributes", "majority": "Attributes that most accept"}
 
 
 def make_revisions(question: Row) -> list[Table]:
-    """Make a table for each revising model: how many attributes are accepted before and after."""
+    """Make a table for each revising model: attributes accepted before and after."""
     columns = [Column("words", "“Makes sense”"), *OF_CHANGES, count("Attributes")]
     return [
         make_table(
@@ -52,7 +52,7 @@ def summarise_revisions(row: Row) -> str:
 
 
 def make_reasonings(question: Row) -> list[tuple[Table, list[Row]]]:
-    """Make a table for each reasoning model of how often it names the attribute, before and after, and its words."""
+    """Make a table for each reasoning model of how often it names the attribute before and after; with its words."""
     columns = [Column("words", "Reasoning"), *OF_REASONINGS]
     words = {"words": "Names the attribute, by the rule of words"}
     return [
@@ -92,17 +92,17 @@ def summarise_categories(found: Row) -> str:
 
 
 def make_mention_models(question: Row) -> Table | None:
-    """Make the table of models beside the word rule; the gap is that of people, or of the first judge."""
+    """Make the table of models beside the word rule; the gap is people's, or else the first judge's."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
-    columns = [Column("model", "Model"), *OF_TOLD, estimate("gap", "Gap by its word"), count("Attributes")]
+    columns = [Column("model", "Model"), *OF_RULE, estimate("gap", "Gap by its word"), count("Attributes")]
     gaps = [row | {"gap": row["gaps"][0]["gap"]} for row in rows]
     return make_table(columns, gaps, "Models beside the word rule", is_broad=True)
 
 
 def make_mention_writers(question: Row) -> Table | None:
-    """Make the table of how often each writer's responses name the attribute, by the rule and by each model's word."""
+    """Make the table of how often each writer's responses name the attribute, by the rule and by each model."""
     rows = question.get("ratings", {}).get("mentions", {}).get("models")
     if not rows:
         return None
@@ -126,7 +126,7 @@ def format_tables(question: dict[str, Any]) -> list[str]:
 
 
 def tables_of(question: dict[str, Any]) -> list[Table | None]:
-    """Make the tables that the page has below its coefficients, as far as the question has them."""
+    """Make the tables below the page's coefficients; None if the question has no such numbers."""
     ratings = make_ratings(question)
     found = [
         titled("Maybe, read in four ways", make_maybe(question)),

@@ -1,4 +1,4 @@
-"""Trained models beside the best prompted judge, and what reasoning models say before and after they learned."""
+"""Trained models beside the best prompted judge, and reasoning models' words before and after they learned."""
 
 import numpy as np
 
@@ -23,8 +23,8 @@ NOT_TOLD = "not told apart"
 def measure_trained(asked: QuestionLabels) -> list[Row]:
     """Measure each trained model's F1 (of the positive label; accuracy without one) minus the best judge's.
 
-    Both are held against people's majority on the same units; the best judge has the highest value there, which is to
-    the judges' advantage.
+    Both are compared with people's majority on the same units; the best judge is chosen by its value there, which
+    favours the judges.
     """
     kinds = {row.rater: (row.is_model, row.is_baseline, row.is_trained) for row in asked.rows}
     trained = [rater for rater, kind in kinds.items() if kind[2]]
@@ -34,14 +34,14 @@ def measure_trained(asked: QuestionLabels) -> list[Row]:
     people = {unit: label for unit, label in asked.majorities(asked.voters).items() if label}
     found = []
     for rater in trained:
-        if known := [row for judge in judges if (row := beside(asked, rater, judge, people))]:
+        if known := [row for judge in judges if (row := compare_with_judge(asked, rater, judge, people))]:
             best = max(known, key=lambda row: row["judges"]["value"] or 0.0)
             found.append(best | {"compared": len(known)})
     return found
 
 
-def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]) -> Row | None:
-    """Compare one trained model with one judge; None if they have too little in common."""
+def compare_with_judge(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]) -> Row | None:
+    """Compare a trained model with a judge; None if they share fewer than FEWEST units."""
     said = asked.said
     units = [unit for unit in people if rater in said[unit] and judge in said[unit]]
     if len(units) < FEWEST:
@@ -74,15 +74,15 @@ def beside(asked: QuestionLabels, rater: str, judge: str, people: dict[str, str]
 
 
 def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: bool) -> float | None:
-    """Measure how often a difference is as large, either way, if each group's labels may swap raters.
+    """Compute the two-sided p of a difference by swapping the raters' labels within random groups.
 
-    Arrays of shape (cases,); with `is_f1` the F1 of what is true, else the share that is right. If few draws are as
-    large, `tail_p` is finer than one in all draws.
+    Arrays of shape (cases,); the score is F1 with `is_f1`, else accuracy. If few draws are as large, `tail_p` is finer
+    than one in all draws.
     """
     m = int(groups.max()) + 1
 
-    def tallied(said: Bools) -> Floats:
-        """Count found, wrongly found and missed by group, shape (3, m)."""
+    def tally(said: Bools) -> Floats:
+        """Count true positives, false positives and false negatives by group, shape (3, m)."""
         return np.array([np.bincount(groups, one, m) for one in (said & truth, said & ~truth, ~said & truth)])
 
     def score(counts: Floats) -> Floats:
@@ -90,7 +90,7 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: boo
         whole = 2 * right + wrong + missed if is_f1 else right + missed
         return np.divide((1 + is_f1) * right, whole, out=np.zeros_like(right), where=whole > 0)
 
-    one, other = tallied(mine), tallied(theirs)
+    one, other = tally(mine), tally(theirs)
     kept = np.random.default_rng(0).integers(0, 2, (m, SWAPS))
     drawn = score(one @ kept + other @ (1 - kept)) - score(one @ (1 - kept) + other @ kept)
     seen = float(score(one.sum(axis=1)) - score(other.sum(axis=1)))
@@ -98,9 +98,9 @@ def swapped_p(truth: Bools, mine: Bools, theirs: Bools, groups: Ints, is_f1: boo
 
 
 def claims_of(questions: list[Row]) -> list[Row]:
-    """Claim which trained models surely differ from the best judge, over all pairs of trained models and judges.
+    """Claim which trained models differ significantly from the best judge, corrected for all their pairs with judges.
 
-    Also sets `beats` in their rows.
+    Also set `beats` in their rows.
     """
     rows = [(question["question"], row) for question in questions for row in question.get("trained", ())]
     pairs = sum(row["compared"] for _, row in rows)
@@ -134,12 +134,12 @@ def claims_of(questions: list[Row]) -> list[Row]:
     return claims
 
 
-MOST_SHOWN = 20  # of each model
+MOST_SHOWN = 20  # per model
 NOTHING = "the rule decides of no reasoning"
 
 
 def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]:
-    """Compare what models reasoned before and after they learned, and how often they name the attribute."""
+    """Compare models' reasoning before and after they learned, and how often it names the attribute."""
     rows = newest(Annotation.objects.filter(judge__startswith=f"{TRAINED} ", detail__has_key="reasoning"))
     rows = rows.filter(item__in=chosen_items(measuring), state=Annotation.State.GIVEN)
     by_model: dict[str, list[Row]] = {}
@@ -148,11 +148,11 @@ def measure_reasonings(measuring: Measuring, asked: QuestionLabels) -> list[Row]
     for row in rows.select_related("item").order_by("judge", "item__position"):
         for part in row.detail["reasoning"]:
             if part["said_before"] and row.item.key in keys:
-                by_model.setdefault(row.judge, []).append(put_beside(asked, row, part, people))
+                by_model.setdefault(row.judge, []).append(reasoning_row(asked, row, part, people))
     return [measure_model(rater, told, asked) for rater, told in by_model.items()]
 
 
-def put_beside(asked: QuestionLabels, row: Annotation, part: Row, people: dict[str, str]) -> Row:
+def reasoning_row(asked: QuestionLabels, row: Annotation, part: Row, people: dict[str, str]) -> Row:
     item, of_part = row.item, f"{PART}{part['part']}" if part["part"] else ""
     attribute = attribute_of(item, part["part"])
     return {
@@ -176,7 +176,7 @@ def attribute_of(item: AnnotationItem, part: str) -> str:
 
 
 def is_named(attribute: str, said: str, item: AnnotationItem) -> bool | None:
-    """Whether the reasoning names the attribute, by the rule for responses; the prompt's words do not count."""
+    """Whether the reasoning names the attribute by the rule for responses, without words of the prompt."""
     sentences = [words_of(sentence) for sentence in SENTENCE.split(said)]
     return names_attribute(attribute, sentences, words_of(item.payload.get("prompt", "")))
 
@@ -189,7 +189,7 @@ def measure_model(rater: str, rows: list[Row], asked: QuestionLabels) -> Row:
         said = np.array([bool(row["named"][place]) for row in rows])
         named[when] = write_estimate(estimate_clustered_share(said[told], units[told], NOTHING))
     changed = [row for row in rows if row["before"] != row["after"]]
-    # First what it changed to people's label.
+    # First the labels that changed to people's.
     shown = sorted(rows, key=lambda row: (row["before"] == row["after"], row["after"] != row["people"]))
     return {
         "rater": rater,

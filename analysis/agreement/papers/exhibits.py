@@ -1,4 +1,4 @@
-"""Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", made from what repeats it here."""
+"""Tables 1 to 7 and figures 2 to 7 of "Re-Centering Humans in LLM Personalization", from studies that repeat it."""
 
 import tomllib
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from analysis.charts.figure import Figure, Options
 from analysis.charts.tables import COUNT, FINE, SHARE, Column, Table
 from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.stages.relevant import SUREST, without_details
-from analysis.stats.agreement.agreement import write_estimates
+from analysis.stats.agreement.agreement import Row, write_estimates
 from analysis.stats.detection import Cases, Scored, measure_scores
 from surveys.models import Study
 from surveys.studies.files.kinds import QUALITY, RELEVANCE, LabelQuestion
@@ -31,19 +31,18 @@ PUBLISHED: dict[str, list[dict[str, Any]]] = tomllib.loads(Path(__file__).with_n
 STAGES = {"attribute": "stage 1", "relevance": "stage 2", "preference": "stage 3"}
 TOP = 5  # attributes shown per person
 BANDS = 5
-Shape = dict[str, Any]
 
 
 class Sources:
-    """The study of each stage, and the corpora; a study is measured once for all its exhibits."""
+    """The study of each stage, and the corpora; measures a study once for all its exhibits."""
 
     def __init__(self, studies: Sequence[Study], corpora: Sequence[Corpus]) -> None:
         kinds = [(work_kind(study), study) for study in studies]
         self.studies = {kind: study for kind, study in reversed(kinds) if kind in STAGES}
         self.corpora = list(corpora)
-        self.found: dict[str, Shape] = {}
+        self.found: dict[str, Row] = {}
 
-    def question(self, kind: str) -> Shape | None:
+    def question(self, kind: str) -> Row | None:
         """Return the first question of the stage's study; None without a study or a label."""
         study = self.studies.get(kind)
         if study is None:
@@ -64,14 +63,14 @@ def work_kind(study: Study) -> str:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One figure or table under the paper's number. `why`: why there is none here."""
+    """A figure or table under the paper's number. `why`: why it could not be made."""
 
     number: str
     title: str
     tables: list[Table] = field(default_factory=list)
     note: str = ""
     figure: Figure | None = None
-    study: str = ""  # where it is from
+    study: str = ""  # its source
     why: str = ""
 
     @property
@@ -83,13 +82,13 @@ Made = dict[str, Any]  # an exhibit's tables, note and figure
 
 
 class Recipe(NamedTuple):
-    """How to make an exhibit: from the study of this `kind`, or from the corpora if it is empty."""
+    """How to make an exhibit: from the study of this `kind`, or from the corpora if that is empty."""
 
     number: str
     title: str
     kind: str
-    make: Callable[[Sources, Shape, Study], Made | None]
-    needs: str  # what is missing if nothing can be made
+    make: Callable[[Sources, Row, Study], Made | None]
+    needs: str  # what is missing if it cannot be made
     in_full: str = ""  # the title once it is made
 
 
@@ -99,7 +98,7 @@ def exhibits(sources: Sources) -> Iterator[Exhibit]:
 
 
 def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
-    empty, study, question = Exhibit(recipe.number, recipe.title), Study(), Shape()
+    empty, study, question = Exhibit(recipe.number, recipe.title), Study(), Row()
     if recipe.kind:
         if recipe.kind not in sources.studies:
             return replace(empty, why=f"No study of {STAGES[recipe.kind]} (annotators of the kind {recipe.kind}).")
@@ -114,8 +113,8 @@ def make_exhibit(recipe: Recipe, sources: Sources) -> Exhibit:
 # --- from corpora -----------------------------------------------------------
 
 
-def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Tabulate the diversity of each corpus's users: of all, and of each sample."""
+def table_1(sources: Sources, question: Row, study: Study) -> Made | None:
+    """Tabulate the diversity of each corpus's users, of all and of each sample."""
     rows = []
     for corpus in sources.corpora:
         step = corpus.steps.filter(name=CorpusStep.Name.SAMPLE, state=CorpusStep.State.DONE).first()
@@ -135,8 +134,8 @@ def table_1(sources: Sources, question: Shape, study: Study) -> Made | None:
     return {"tables": [make_table(columns, rows)], "note": note}
 
 
-def samples_of(step: CorpusStep) -> dict[str, Shape]:
-    """Return the diversity of all eligible users, of those chosen, and of every other sample drawn, by name."""
+def samples_of(step: CorpusStep) -> dict[str, Row]:
+    """Map names to the diversity of all eligible users, of those chosen, and of every other sample."""
     report = step.report
     found = {f"all {report['eligible']:,}": report["diversity"]}
     if report["chosen"]:
@@ -146,12 +145,12 @@ def samples_of(step: CorpusStep) -> dict[str, Shape]:
     return found
 
 
-def over_users(found: Shape) -> Shape:
+def over_users(found: Row) -> Row:
     return {"value": found["value"], "ci": found["ci"], "n": found["units"], "why": found.get("ci_why", "")}
 
 
-def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """List a user of each fifth of each corpus, from specialists to generalists, with their surest attributes."""
+def table_4(sources: Sources, question: Row, study: Study) -> Made | None:
+    """Tabulate one user per fifth of each corpus, from specialists to generalists, with their surest attributes."""
     rows = [row for corpus in sources.corpora for row in representatives(corpus)]
     if not rows:
         return None
@@ -165,7 +164,7 @@ def table_4(sources: Sources, question: Shape, study: Study) -> Made | None:
     return {"tables": [make_table(columns, rows)], "note": note}
 
 
-def representatives(corpus: Corpus) -> Iterator[Shape]:
+def representatives(corpus: Corpus) -> Iterator[Row]:
     for band in range(1, BANDS + 1):
         users = list(corpus.users.filter(band=band, place__isnull=False).order_by("generalist", "key"))
         if not users:
@@ -182,20 +181,20 @@ MEASURES = ("accuracy", "precision", "recall", "f1")
 
 
 class HeldOutItems(NamedTuple):
-    """Scores on the same `items`; `is_common`: whether trained models decided which these are; `drawn`: users, if any
-    item is about one, else items.
+    """Scores on the same `items`; `is_common`: whether these are only items that no trained model learned from;
+    `drawn`: users, if any item is about one, else items.
     """
 
     items: int
     is_common: bool
     drawn: str
-    rows: list[Shape]
+    rows: list[Row]
 
 
 def score_models(study: Study, question: LabelQuestion, negative: str = "") -> HeldOutItems:
     """Score judges, baselines and trained models, best F1 first, at finding the question's positive label.
 
-    `negative`: if a scale of three is read as two, the one label that is not to be found; all others are.
+    `negative`: reads a scale of three as two, with this label negative and all others positive.
     """
     people: dict[str, list[str]] = defaultdict(list)
     models: dict[str, dict[str, str]] = defaultdict(dict)
@@ -229,7 +228,7 @@ def is_found(value: str, question: LabelQuestion, negative: str) -> bool:
 
 
 def majority(values: list[str], question: LabelQuestion, negative: str) -> bool | None:
-    """Whether most people find it; None for a tie."""
+    """Return whether most people's labels are positive; None for a tie."""
     counts = Counter(is_found(value, question, negative) for value in values)
     return None if counts[True] == counts[False] else counts[True] > counts[False]
 
@@ -242,7 +241,7 @@ def score(
     clusters: Mapping[str, str],
     question: LabelQuestion,
     negative: str,
-) -> Shape:
+) -> Row:
     units = sorted(common & said.keys())
     names = {name: code for code, name in enumerate(dict.fromkeys(clusters[unit] for unit in units))}
     cases = Cases(
@@ -253,7 +252,7 @@ def score(
     called = np.array([is_found(said[unit], question, negative) for unit in units], float)
     found = write_estimates(measure_scores(cases, Scored(called, 0.5), MEASURES)) if units else {}
     for each in found.values():
-        if why := each.get("why"):  # in cells it stands between commas
+        if why := each.get("why"):  # cells have it between commas
             each["why"] = why[0].lower() + why[1:].removesuffix(".")
     none = {"value": None, "ci": None, "n": 0, "why": "it labelled none of these items"}
     return {"rater": rater, "n": len(units), "units": len(names)} | {name: found.get(name, none) for name in MEASURES}
@@ -277,12 +276,12 @@ OF_MODELS = [
 ]
 
 
-def table_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+def table_2(sources: Sources, question: Row, study: Study) -> Made | None:
     to_find = "To be found: what most people do not call supported (Maybe counts as not supported)."
     return scores_beside("verifier", score_models(study, QUALITY, "yes"), to_find)
 
 
-def table_3(sources: Sources, question: Shape, study: Study) -> Made | None:
+def table_3(sources: Sources, question: Row, study: Study) -> Made | None:
     return scores_beside("relevance", score_models(study, RELEVANCE), "To be found: what most people call relevant.")
 
 
@@ -299,21 +298,21 @@ def scores_beside(published: str, found: HeldOutItems, to_find: str) -> Made | N
     return {"tables": [ours, theirs], "note": note}
 
 
-def table_5(sources: Sources, question: Shape, study: Study) -> Made | None:
+def table_5(sources: Sources, question: Row, study: Study) -> Made | None:
     table = make_categories(question)
     return {"tables": [table], "note": table.title} if table else None
 
 
-def table_6(sources: Sources, question: Shape, study: Study) -> Made | None:
+def table_6(sources: Sources, question: Row, study: Study) -> Made | None:
     ratings = make_ratings(question)
     if ratings is None:
         return None
     return {"tables": [ratings.raters, *beside_published(study, question, "table 6")], "note": ratings.answer}
 
 
-def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
-    """Show a pair on which learning brought each reasoning model to people's label, or else its first pair."""
-    rows: list[Shape] = []
+def table_7(sources: Sources, question: Row, study: Study) -> Made | None:
+    """Tabulate a pair on which learning brought each reasoning model to people's label, or else its first pair."""
+    rows: list[Row] = []
     for _, shown in make_reasonings(question):
         better = [row for row in shown if row["after"] == row["people"] != row["before"]]
         rows += [dict(row) for row in (better or shown)[:1]]
@@ -323,8 +322,8 @@ def table_7(sources: Sources, question: Shape, study: Study) -> Made | None:
     return {"tables": [make_table(columns, rows)]}
 
 
-def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
-    """Make the table of what the paper prints under this number, beside ours if both were measured alike."""
+def beside_published(study: Study, question: Row, where: str) -> list[Table]:
+    """Make the table of the paper's values under this number, with ours if both were measured alike."""
     work = definition_of(study.current_id).annotation
     assert work is not None
     rows = [row for row in compare_published(work, question, False) if where in row[1].text]
@@ -332,10 +331,10 @@ def beside_published(study: Study, question: Shape, where: str) -> list[Table]:
     return [Table([Column(head, head) for head in heads], rows, "Beside the paper")] if rows else []
 
 
-def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda question: []) -> Any:
-    """Return a recipe's `make` for a figure of the agreement page; `more` adds tables."""
+def draws(name: str, where: str, more: Callable[[Row], list[Table]] = lambda question: []) -> Any:
+    """Return the `make` of a recipe for a figure of the agreement page; `more` adds tables."""
 
-    def make(sources: Sources, question: Shape, study: Study) -> Made | None:
+    def make(sources: Sources, question: Row, study: Study) -> Made | None:
         figure, told = draw_figure(name, question, Options(), sources.simulated()), more(question)
         if not figure.table and not told:
             return None
@@ -345,15 +344,15 @@ def drawn(name: str, where: str, more: Callable[[Shape], list[Table]] = lambda q
     return make
 
 
-def gaps_by_models(question: Shape) -> list[Table]:
-    """Make figure 6 as tables, by the word of each model asked which attributes a response names."""
+def gaps_by_models(question: Row) -> list[Table]:
+    """Make figure 6 as tables, one for each model asked which attributes a response names."""
     rows = question["ratings"]["mentions"].get("models", ())
     columns = [Column("rater", "Rated by"), estimate("gap", "Gap", FINE)]
     return [make_table(columns, row["gaps"], f"By the word of {row['model']}") for row in rows]
 
 
-def habits_by_models(question: Shape) -> list[Table]:
-    """Make figure 7 as tables, by the same word: how often each writer names attributes, and its gap as a judge."""
+def habits_by_models(question: Row) -> list[Table]:
+    """Make figure 7 as tables, one for each such model: how often writers name attributes, and their gaps as judges."""
     tables = []
     for row in question["ratings"]["mentions"].get("models", ()):
         both = [
@@ -371,14 +370,14 @@ def habits_by_models(question: Shape) -> list[Table]:
     return tables
 
 
-def figure_2(sources: Sources, question: Shape, study: Study) -> Made | None:
+def figure_2(sources: Sources, question: Row, study: Study) -> Made | None:
     named = any(row["corpus"] for row in question["by_corpus"])
-    return drawn("corpora", "figure 2")(sources, question, study) if named else None
+    return draws("corpora", "figure 2")(sources, question, study) if named else None
 
 
-def figure_4(sources: Sources, question: Shape, study: Study) -> Made | None:
+def figure_4(sources: Sources, question: Row, study: Study) -> Made | None:
     kinds = {rater["kind"] == "person" for rater in question["raters"]}
-    return drawn("scores", "figure 4")(sources, question, study) if len(kinds) == 2 else None
+    return draws("scores", "figure 4")(sources, question, study) if len(kinds) == 2 else None
 
 
 MODELS = "judge, or predict with a trained model"
@@ -398,7 +397,7 @@ RECIPES = (
         "Figure 3",
         "Agreement of people and models",
         "relevance",
-        drawn("matrix", "figure 3"),
+        draws("matrix", "figure 3"),
         "Needs two raters who share items and give two labels or more.",
         "Agreement of people and models about relevance",
     ),
@@ -415,7 +414,7 @@ RECIPES = (
         "Figure 5",
         "Ratings by writer",
         "preference",
-        drawn("ratings", "figure 5"),
+        draws("ratings", "figure 5"),
         "No response is rated.",
         "Ratings by the model that wrote the response",
     ),
@@ -423,7 +422,7 @@ RECIPES = (
         "Figure 6",
         "What naming the attribute does",
         "preference",
-        drawn("mentions", "figure 6", gaps_by_models),
+        draws("mentions", "figure 6", gaps_by_models),
         "Needs ratings of responses that name the attribute and of some that do not.",
         "What naming the attribute does to ratings",
     ),
@@ -431,7 +430,7 @@ RECIPES = (
         "Figure 7",
         "Do models that name attributes reward it?",
         "preference",
-        drawn("habits", "figure 7", habits_by_models),
+        draws("habits", "figure 7", habits_by_models),
         "No model both wrote and judged responses.",
         "Models that name attributes, and that reward it",
     ),

@@ -1,4 +1,4 @@
-"""The page with every figure and table of the paper that a study's stages repeat, and their files."""
+"""The page of the paper that a study's stages repeat, with every figure and table, and their files."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
@@ -54,7 +54,7 @@ def paper(request: HttpRequest) -> HttpResponse:
 
 @study_page(only=require_safe)
 def figure(request: HttpRequest, name: str, kind: str) -> HttpResponse:
-    """Send one of the figures; `csv` has its numbers, `json` its spec."""
+    """Send one figure; `csv` has its numbers, `json` its spec."""
     recipe = next((each for each in RECIPES if each.number.lower().replace(" ", "-") == name), None)
     made = make_exhibit(recipe, sources_for(request)) if recipe else None
     if made is None or made.figure is None or kind not in FIGURE_FILES:

@@ -117,7 +117,7 @@ class Command(Action):
         source = find_study(options["study"]) if options["study"] else find_set(options["examples"])
         if options["tier"] == "grpo":
             memory = reckon(find_language_model(settings.base), settings)
-            self.stderr.write(memory.tell(options["name"] or "It", settings))
+            self.stderr.write(memory.describe(options["name"] or "It", settings))
         if options["dry_run"]:
             if isinstance(source, ExampleSet) and source.task != options["task"]:
                 raise TrainingError(

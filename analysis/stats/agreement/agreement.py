@@ -88,7 +88,7 @@ def measure_agreement(
     draws: int = DRAWS,
     positive: int | None = None,
 ) -> Agreement:
-    """Every number with its n and its interval over `draws` draws of items, or of clusters if items have them.
+    """Measure every number with its n and its interval over `draws` draws of items, or of clusters if items have them.
 
     `positive`: the label that precision, recall and F1 are about; None as in `score_tables`.
     """
@@ -143,13 +143,13 @@ def group_raters(labels: Labels) -> dict[str, Bools]:
 
 
 def count_majorities(votes: Floats) -> dict[int, int]:
-    """Items by the label that most voters gave, in scale order, and last the ties, under TIE."""
+    """Count items by majority label, in scale order, and last the ties, under TIE."""
     majority = find_majority(votes)
     return {code: int((majority == code).sum()) for code in (*range(votes.shape[1]), TIE)}
 
 
 def explain_skew(coefficients: Coefficients, mean_kappa: Estimate) -> str:
-    """A sentence if raw agreement is above 0.9 and kappa below 0.4, else nothing.
+    """Write a sentence if raw agreement is above 0.9 and kappa below 0.4, else nothing.
 
     Kappa is the mean over pairs, or alpha if no pair shares enough items.
     """
@@ -174,7 +174,7 @@ COEFFICIENTS = ("alpha_nominal", "alpha_ordinal", "alpha_interval", "fleiss", "a
 
 
 def write_estimate(estimate: Estimate) -> Row:
-    """A number with its interval and n; with the reason if the number or the interval is undefined."""
+    """Write a number with its interval and n, and the reason if the number or the interval is undefined."""
     ci = None if estimate.ci is None else list(estimate.ci)
     row: Row = {"value": estimate.value, "ci": ci, "n": estimate.n, "units": estimate.units}
     return row | ({"why": estimate.why} if estimate.value is None or estimate.ci is None else {})
@@ -185,7 +185,7 @@ def write_estimates(estimates: Mapping[str, Estimate]) -> Row:
 
 
 def rows_of(found: Agreement, labels: Sequence[str], raters: Sequence[str]) -> Row:
-    """`groups`, `pairs`, `raters` and `together` as rows, by the names of labels and raters; `group` has the main
+    """Write `groups`, `pairs`, `raters` and `together` as rows, by the names of labels and raters; `group` has the main
     numbers: people's if models label too.
     """
     return {
@@ -210,13 +210,13 @@ def head_group(found: Agreement) -> str:
 
 
 def find_groups(found: Agreement) -> list[str]:
-    """The groups of raters; that of baselines only if there are some."""
+    """List the groups of raters, that of baselines only if there are some."""
     has_baselines = any(rater.kind >= BASELINE for rater in found.raters)
     return [name for name in found.means if has_baselines or name != "baselines"]
 
 
 def group_row(found: Agreement, group: str, labels: Sequence[str]) -> Row:
-    """For groups that are only pairs of raters, their means alone."""
+    """Write a group's numbers; of one of pairs alone, only their means."""
     row: Row = {"group": group, "means": write_estimates(name_measures(found.means[group]))}
     if group not in found.coefficients:
         return row
@@ -260,7 +260,7 @@ def rater_row(rater: RaterScores, labels: Sequence[str], raters: Sequence[str]) 
 
 
 def score_row(scores: Scores) -> Row:
-    """`compared` items in `comparisons`, which are more if an item is compared with several majorities."""
+    """Write scores; `comparisons` exceed `compared` items if an item is compared with several majorities."""
     return {
         "compared": scores.compared,
         "comparisons": int(scores.confusion.sum()),
@@ -272,7 +272,7 @@ def score_row(scores: Scores) -> Row:
 
 
 def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
-    """Alpha, mean kappa, AC1 and raw agreement of people, or of all without models; with `labels` their shares too."""
+    """Write alpha, mean kappa, AC1 and raw agreement of people, or of all without models; with `labels` also shares."""
     group = head_group(found)
     coefficients = found.coefficients[group]
     ordinal = coefficients.alpha_ordinal
@@ -287,7 +287,7 @@ def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
 
 
 def beside(row: Mapping[str, Any], names: Iterable[str]) -> Row:
-    """A row with its estimates as plain values, their intervals under `ci` and reasons under `why`."""
+    """Write a row's estimates as plain values, with intervals under `ci` and reasons under `why`."""
     named = {name: row[name] for name in names}
     return {**row} | values(named) | {"ci": intervals(named)}
 

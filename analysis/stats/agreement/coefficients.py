@@ -216,7 +216,7 @@ def fleiss_kappa(sums: Sums) -> Floats:
 
 
 def fit_metrics(scale: Scale) -> dict[str, Callable[[Floats], Floats]]:
-    """The distances between labels that make sense on this scale."""
+    """Return the distances between labels that make sense on this scale."""
     metrics: dict[str, Callable[[Floats], Floats]] = {"alpha_nominal": nominal_distances}
     if scale.ordered:
         metrics["alpha_ordinal"] = ordinal_distances
@@ -248,7 +248,7 @@ def _measure_sums(
 
 
 def make_coefficients(spreads: dict[str, Spread], votes: Floats, scale: Scale) -> Coefficients:
-    """The estimates; what the scale or the data leave undefined is None, with the reason."""
+    """Make the estimates; None, with the reason, if scale or data leave one undefined."""
     sizes = votes.sum(axis=1)
     pairable = int((sizes > 1).sum())
     why = ONE_LABEL_IN_USE if pairable else ALONE
@@ -265,7 +265,7 @@ def make_coefficients(spreads: dict[str, Spread], votes: Floats, scale: Scale) -
 
 
 def find_uneven(sizes: Floats) -> str:
-    """Why Fleiss' kappa is undefined for items with these numbers of labels, or nothing."""
+    """Say why Fleiss' kappa is undefined for items with these numbers of labels; empty if it is not."""
     if not sizes.size or sizes.max() < 2:
         return ALONE
     if sizes.min() < sizes.max():
@@ -273,14 +273,14 @@ def find_uneven(sizes: Floats) -> str:
     return ""
 
 
-# --- agreement that hardly occurred, which draws cannot show ---
+# --- agreement too rare for draws to show ---
 
 FEW_ALIKE = 5  # items
 
 
 def more_alike(alike: Floats, items: ArrayLike, rarer: Floats) -> Floats:
-    """How many more of these items than these few may have a rarer label twice: up to the exact binomial limit of
-    97.5 %, less by the share of `rarer` labels, since it varies so much less where they are not rare.
+    """Bound how many more items than the few that are `alike` may have a rarer label twice: to the exact binomial limit
+    of 97.5 %, less by the share of `rarer` labels, since the number varies less where they are not rare.
     """
     of = np.asarray(items)
     most = of * betaincinv(alike + 1, np.maximum(of - alike, NO_WIDTH), 0.975)
@@ -288,8 +288,8 @@ def more_alike(alike: Floats, items: ArrayLike, rarer: Floats) -> Floats:
 
 
 def room_above(votes: Floats, distances: Callable[[Floats], Floats]) -> float:
-    """How much higher Krippendorff's alpha of these votes (items, k) may be though draws do not show it, since hardly
-    any item has two labels other than the commonest: the same, or if labels have an order, any.
+    """Bound how much higher Krippendorff's alpha of votes (items, k) may be than draws show, since hardly any item has
+    two labels besides the commonest: equal ones, or any if labels have an order.
     """
     kept = votes[votes.sum(axis=1) > 1]
     sizes, totals = kept.sum(axis=1), kept.sum(axis=0)

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from analysis.stats.intervals import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def find_repetition(labels: Labels) -> str:
 
 
 def recode(labels: Labels, codes: Sequence[int]) -> Labels:
-    """Each label under its new code; -1 drops a label, as if it had not been given."""
+    """Give each label its new code; -1 drops it, as if it had not been given."""
     values = np.asarray(codes, dtype=np.int16)[labels.values]
     rows = values >= 0
     return replace(
@@ -136,7 +134,7 @@ MAYBE_VIEWS: dict[str, tuple[tuple[int, int, int], Scale]] = {
 
 
 def read_maybe(labels: Labels) -> dict[str, View]:
-    """The four views of labels 0 = no, 1 = maybe, 2 = yes, which show what depends on Maybe."""
+    """Read labels 0 = no, 1 = maybe, 2 = yes in four ways, to show how much depends on Maybe."""
     return {name: View(recode(labels, codes), scale) for name, (codes, scale) in MAYBE_VIEWS.items()}
 
 
@@ -174,7 +172,7 @@ ORDER_OUTCOMES = (SAME_RESPONSE, LEFT_TWICE, RIGHT_TWICE, MIXED)
 
 
 def compare_orders(one: float, other: float) -> str:
-    """Which of ORDER_OUTCOMES two labels are, as shown, below 0 for the left side: the same response or side twice."""
+    """Name the one of ORDER_OUTCOMES of two labels as shown, below 0 for the left side: same response, or same side."""
     if one * other > 0:
         return LEFT_TWICE if one < 0 else RIGHT_TWICE
     return SAME_RESPONSE if one * other < 0 or one == other == 0 else MIXED

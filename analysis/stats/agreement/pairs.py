@@ -82,7 +82,7 @@ def _find_neighbours(items: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
 
 
 def split_pairs(shared: SharedLabels, threshold: int) -> tuple[SharedLabels, SharedLabels]:
-    """Pairs that get intervals, those with `threshold` shared items and the MOST_PAIRS largest; and the others."""
+    """Return pairs with intervals, of `threshold` shared items or among the MOST_PAIRS largest; and the others."""
     sizes = shared.sizes
     chosen = sizes >= threshold
     chosen[np.argsort(-sizes, kind="stable")[:MOST_PAIRS]] = True
@@ -181,7 +181,7 @@ def estimate_measures(shared: SharedLabels, spreads: dict[str, Spread], ordered:
 
 
 def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[str, list[Estimate]]:
-    """The measures of pairs that get no interval."""
+    """Measure the pairs without intervals."""
     nobody = np.zeros((len(GROUPS), len(shared.first)), dtype=np.bool_)
     statistic = pair_statistic(labels, shared, nobody, ordered)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,7 +196,7 @@ def measure_once(labels: Labels, shared: SharedLabels, ordered: bool) -> dict[st
 
 
 def rooms_of_kappa(labels: Labels, shared: SharedLabels, groups: Bools) -> Floats:
-    """(groups,) how much higher mean kappa over these pairs (groups, pairs) may be though draws do not show it."""
+    """(groups,) how much higher mean kappa over these pairs (groups, pairs) may be than draws show."""
     k, pairs = labels.n_labels, len(shared.first)
     cells = (shared.pair * k + shared.left) * k + shared.right
     tables = np.bincount(cells, minlength=pairs * k * k).reshape(pairs, k, k).astype(np.float64)
@@ -238,7 +238,7 @@ def make_means(
 
 
 def cluster_order(agreement: Floats) -> list[int]:
-    """Raters in an order that puts those who agree side by side; shape (raters, raters), symmetric, NaN if unknown.
+    """Order raters so that those who agree stand side by side; (raters, raters), symmetric, NaN if unknown.
 
     Average linkage of 1 - agreement, an unknown pair being as far apart as all are on average; leaves are ordered so
     that neighbours are as near as the tree allows (Bar-Joseph et al. 2001, Bioinformatics 17:S22-S29).

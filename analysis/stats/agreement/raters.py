@@ -101,7 +101,7 @@ def find_majority_of_others(labels: Labels, voters: Bools) -> Ints:
 
 
 def compare_with_others(labels: Labels, voters: Bools) -> Comparisons:
-    """Each voter's labels with the majority of the other voters, and everybody else's with the same majorities."""
+    """Compare each voter's labels with the majority of the other voters, and all others' with the same majorities."""
     majority, voting = find_majority_of_others(labels, voters), voters[labels.raters]
     own, rest = np.flatnonzero(voting), np.flatnonzero(~voting)
     # Pairs every label of a non-voter with every voter's label of the same item, whose majority it is compared with.
@@ -119,7 +119,7 @@ def compare_with_others(labels: Labels, voters: Bools) -> Comparisons:
 
 
 def compare_with_all(labels: Labels, voters: Bools) -> Comparisons:
-    """The labels of non-voters with the majority of all voters."""
+    """Compare non-voters' labels with the majority of all voters."""
     rest = np.flatnonzero(~voters[labels.raters])
     return line_up_comparisons(labels, rest, labels.raters[rest], find_majority_of_others(labels, voters)[rest])
 

@@ -1,4 +1,4 @@
-"""Ratings on an ordered scale: means of groups, gaps between what names something and what does not, ranks, sides.
+"""Ratings on an ordered scale: means of groups, gaps between items that name something and others, ranks, sides.
 
 All statistics but that of sides depend on the items only through counts, so one bootstrap serves them all.
 """

@@ -1,4 +1,4 @@
-"""The test of each measure that a hypothesis can be about, from both sides' answers to its prompts."""
+"""The tests of the measures in hypotheses, from both sides' answers to the prompts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ def _with_units(sample: ItemSample | ChoiceSample, hits: Floats, ci: tuple[float
 
 
 def share_of_letters(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """For one prompt as in Choices; for several the mean, over persons."""
+    """Compare one prompt as Choices does; several by their mean, over persons."""
     if len(asked) == 1:
         return compare_shares(*(_letter_share(sample, asked[0].code) for sample in asked[0].sides))
     return apart([[_right(each, side) for each in asked] for side in (0, 1)], [each.who for each in asked])
@@ -128,7 +128,7 @@ def _right(asked: PromptSides, side: int) -> Callable[[Ints, int], Jackknifed]:
 
 
 def entropies(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """Both sides of each prompt rarefied to the smaller one; for several prompts the mean, over persons."""
+    """Compare both sides of each prompt, rarefied to the smaller one; of several prompts the mean, over persons."""
     numbers = []
     for side, name in enumerate(names):
         numbers.append([partial(_entropy, each, side, shared, name) for each in asked])
@@ -159,7 +159,7 @@ Of = Callable[[Ints, int], Jackknifed]
 def apart(
     sides: Sequence[Sequence[Of]], who: Sequence[tuple[Ints, Ints]], least: float = -1.0, most: float = 1.0
 ) -> Tested:
-    """The mean over prompts of one side minus that of the other; no person is on both."""
+    """Subtract the other side's mean over prompts; no person is on both."""
     found = []
     for side, numbers in enumerate(sides):
         known = np.unique(np.concatenate([each[side] for each in who]))
@@ -174,8 +174,8 @@ def apart(
 
 
 def excess(asked: Sequence[PromptSides], shared: SharedDraws, names: Names) -> Tested:
-    """The mean distance above chance, as in Compare. p: persons are split anew between the sides, in all prompts at
-    once if the same ones answered; the statistic is the sum of the distances.
+    """Test the mean distance above chance, as in Compare. p: persons are split anew between the sides, in all prompts
+    at once if the same ones answered; the statistic is the sum of the distances.
     """
     distances, seen, drawn, ways = [], 0.0, np.zeros(shared.draws), np.inf
     for each in asked:
@@ -260,7 +260,7 @@ def only(name: str, statistic: Statistic) -> Statistic:
 
 
 def turned(share: Estimate) -> Estimate:
-    """The complement: the share of all the others."""
+    """Turn a share into that of all the others."""
     ci = None if share.ci is None else (1 - share.ci[1], 1 - share.ci[0])
     return Estimate(None if share.value is None else 1 - share.value, share.n, ci, share.why, share.units)
 
@@ -280,8 +280,8 @@ def person_share(some: Sequence[Measured], assignments: Assignments) -> Tested:
 
 
 def further_from_crowd(y: Floats, fixed: Ints, persons: Ints, in_a: Bools) -> Tested:
-    """How much further side a's answers lie from everybody else's than side b's: the mean unlikeness `y` of n answers
-    to everybody else, regressed on the side with a level for each number in `fixed`; errors leave out each person.
+    """Test how much further side a's answers lie from everybody else's than side b's: regress their mean unlikeness `y`
+    (n,) on the side, with a level for each number in `fixed`; errors leave out each person.
     """
     sizes = [len(np.unique(persons[of])) for of in (in_a, ~in_a)]
     if not min(sizes):

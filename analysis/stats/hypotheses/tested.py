@@ -159,7 +159,7 @@ def boundaries(times: tuple[float, ...], alpha: float) -> tuple[float, ...]:
 
 
 def passed(p_values: Sequence[float | None], level: Callable[[float], float], alpha: float) -> list[bool]:
-    """Which pass by Holm's steps: the smallest p at the level of alpha / m, the next at that of alpha / (m - 1), …
+    """Mark those that pass by Holm's steps: the smallest p at the level of alpha / m, the next at alpha / (m - 1), …
 
     m includes tests without a p. `level` gives what a look may spend of an alpha.
     """

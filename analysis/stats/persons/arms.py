@@ -1,4 +1,4 @@
-"""What another state of the account does to the same persons' answers, beyond the dice, and what it carries over."""
+"""Effects of another state of the account on the same persons' answers, beyond the dice; and items carried over."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class States:
 
     @property
     def in_both(self) -> tuple[Ints, Ints]:
-        """Who answered in both, and the places of their answers, (k, 3): other state, first usual, second or -1."""
+        """Persons with answers in both, and their places, (k, 3): other state, first usual, second usual or -1."""
         other = dict(zip(self.of[self.is_other].tolist(), np.flatnonzero(self.is_other).tolist(), strict=True))
         usual: dict[int, list[int]] = {}
         for place in np.flatnonzero(~self.is_other).tolist():
@@ -95,7 +95,7 @@ class States:
 def change_of(
     trios: Sequence[Trio], rng: np.random.Generator, draws: int, bound: float = np.inf, few: str = FEW_IN_BOTH
 ) -> Change:
-    """Change in one prompt, or the mean over several: a person's answers to all of them are drawn together.
+    """Measure the change in one prompt, or its mean over several, of which a person's answers are drawn together.
 
     `few`: why there is no p with fewer than FEWEST_TESTED people.
     """
@@ -135,8 +135,8 @@ class Carried:
 def carried_over(
     named: sparse.csr_array, persons: Ints, prompts: Ints, positions: Ints, blocks: Ints
 ) -> tuple[Carried, Floats]:
-    """Items carried over, and for each answer whether it repeats an item (n,), NaN for first ones; from the answers'
-    items (n, size), persons, prompts, positions and chatbots.
+    """Count items carried over, and whether each answer repeats one (n,), NaN for first ones; from the answers' items
+    (n, size), persons, prompts, positions and chatbots.
 
     Chance: how often the answers of other persons of the same chatbot to the same prompt name one of the items that
     this person had been named before. So it keeps the earlier items, their prompts and their positions, and only the
@@ -163,7 +163,7 @@ def carried_over(
 
 
 def earlier_items(named: sparse.csr_array, persons: Ints, positions: Ints) -> sparse.csr_array:
-    """For each answer, the items of all earlier answers of the same person."""
+    """List, for each answer, the items of all earlier answers of the same person."""
     order = np.lexsort((positions, persons))
     who = persons[order]
     rank = np.arange(len(order)) - np.searchsorted(who, who)
@@ -176,7 +176,7 @@ def earlier_items(named: sparse.csr_array, persons: Ints, positions: Ints) -> sp
 
 
 def groups_of(*keys: Ints) -> Sequence[Ints]:
-    """The places that have the same number in all keys."""
+    """Group the places with the same numbers in all keys."""
     _, of = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
     order = np.argsort(of, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(of[order])) + 1) if len(order) else []

@@ -1,4 +1,4 @@
-"""Which blend of sources comes nearest to the field, judged without the bias of small samples.
+"""The blend of sources nearest to the field, without the bias of small samples.
 
 How unlike the answers of several sides are, as means over pairs of different units, and each unit's part in them; from
 these a blend's weights, its distance to the field, held against people it was not fitted to, and the chance of luck.
@@ -230,7 +230,7 @@ def distances(means: Floats, weights: Floats) -> Floats:
 
 
 def fit(means: Floats) -> Floats:
-    """The weights (draws, sources), none below 0 and summing to 1, that come nearest by means (draws, sides, sides).
+    """Find the nearest weights (draws, sources), none below 0 and summing to 1, by means (draws, sides, sides).
 
     Starting from the nearest single source, moves weight from the source where it does least to the one where it would
     do most, as far as that helps (sequential minimal optimisation, Platt 1998). Samples may lack the convexity of their
@@ -321,7 +321,7 @@ def weight_intervals(sides: BlendSides, weights: Floats, rng: np.random.Generato
 
 
 def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | None) -> HeldOut | None:
-    """Distances in people and simulated users left out when blend and nearest single source were chosen.
+    """Measure distances in people and simulated users left out when blend and nearest single source were chosen.
 
     Each side is split at random, into FOLDS parts or as many as leave four units in each. Given the choices, parts are
     independent; their mean has an interval by leaving out each unit (as Bayle et al. 2020, NeurIPS 33:16339-16350, have
@@ -351,7 +351,7 @@ def cross_validate(sides: BlendSides, rng: np.random.Generator, named: int | Non
 
 
 def parts_of(sides: BlendSides, parts: int, rng: np.random.Generator) -> Ints:
-    """The part of each unit (units,), with each group spread evenly over the parts."""
+    """Assign each unit to a part (units,), with each group spread evenly over the parts."""
     part = np.zeros(sides.units, dtype=np.int64)
     for group in range(sides.sides):
         mine = np.flatnonzero(sides.group_of == group)

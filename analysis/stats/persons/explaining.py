@@ -1,4 +1,4 @@
-"""What goes with being far from everybody else: regression over answers, and shares of all unlikeness (PERMANOVA)."""
+"""Correlates of being far from everybody else: regression over answers, and shares of all unlikeness (PERMANOVA)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,30 +51,28 @@ class Explained:
 
 
 def by_level(name: str, values: Sequence[str | None], persons: Ints, order: Sequence[str] = ()) -> Explanation | None:
-    """Explanation by levels that enough persons have; the others, and unknown ones, form one level without an effect.
+    """Explain by levels that enough persons have; the others, and unknown ones, form one level without an effect.
 
     The base is the level of most persons, or the first of an `order`. None if nothing is left to compare.
     """
     given = np.array([value or "" for value in values], dtype=object)
     who = {level: len(np.unique(persons[given == level])) for level in dict.fromkeys(given) if level}
-    kept = [level for level in (order or sorted(who, key=lambda level: (-who[level], level))) if enough(who, level)]
+    ranked = order or sorted(who, key=lambda level: (-who[level], level))
+    kept = [level for level in ranked if who.get(level, 0) >= FEWEST_OF_A_LEVEL]
     if len(kept) < 2:
         return None
     base, others = kept[0], kept[1:]
-    rest = [f"{OTHER}"] if not np.isin(given, kept).all() else []
-    columns = [given == level for level in others] + [~np.isin(given, kept)] * len(rest)
+    is_rest = ~np.isin(given, kept)
+    rest = [OTHER] if is_rest.any() else []
+    columns = [given == level for level in others] + [is_rest] * len(rest)
     return Explanation(name, (*others, *rest), base, np.stack(columns, axis=1).astype(float))
 
 
 OTHER = "\0other"  # levels of too few persons, and unknown levels
 
 
-def enough(who: dict[str, int], level: str) -> bool:
-    return who.get(level, 0) >= FEWEST_OF_A_LEVEL
-
-
 def by_step(name: str, values: Floats) -> Explanation | None:
-    """Explanation by a number; None if it does not vary."""
+    """Explain by a number; None if it does not vary."""
     known = np.nan_to_num(values, nan=float(np.nanmean(values)) if not np.isnan(values).all() else 0.0)
     return Explanation(name, ("",), "", known[:, None]) if np.ptp(known) > CLOSE else None
 
@@ -104,15 +102,15 @@ def explain(y: Floats, fixed: Ints, persons: Ints, explanations: Sequence[Explan
     for explanation, columns in zip(explanations, width, strict=True):
         places = np.flatnonzero(np.isin(independent, np.arange(start, start + columns)))
         named = [(int(place), explanation.levels[independent[place] - start]) for place in places]
-        told = [(place, level) for place, level in named if level != OTHER]
+        reported = [(place, level) for place, level in named if level != OTHER]
         effects = []
-        for place, level in told:
+        for place, level in reported:
             error = float(np.sqrt(covariance[place, place]))
             there = explanation.columns[:, independent[place] - start] != 0
             n = len(np.unique(persons[there])) if len(explanation.levels) > 1 or level else count
             ci = interval_of_error(float(beta[place]), error, freedom)
             effects.append(Effect(level, float(beta[place]), ci, error, n))
-        at = [place for place, _ in told]
+        at = [place for place, _ in reported]
         found.append(Explained(explanation.name, explanation.base, tuple(effects), wald(beta, covariance, at, freedom)))
         start += columns
     return found
@@ -208,7 +206,7 @@ class Taken:
 
 
 def centre(found: Sequence[ReadableAnswers]) -> Centred | None:
-    """From the answers of several chatbots to one prompt; answers of one person count as their mean."""
+    """Centre the answers of several chatbots to one prompt; answers of one person count as their mean."""
     parts = [_persons_of(answers) for answers in found if len(answers.of)]
     if not parts:
         return None
@@ -234,7 +232,7 @@ def _persons_of(answers: ReadableAnswers) -> tuple[Ints, NDArray[np.float32]]:
 
 
 def permanova(centred: Centred, levels: Sequence[Ints], rng: np.random.Generator, draws: int) -> list[Taken | None]:
-    """For each explanation, given as each person's level (k,); -1 for unknown, which is a level of its own.
+    """Test each explanation, given as each person's level (k,); -1 for unknown, which is a level of its own.
 
     A share is tr(QᵀGQ) / tr(G), where Q is an orthonormal basis of the levels, centred within each chatbot, and G the
     matrix of -δ²/2 centred likewise (Gower 1966). Anderson (2001, Austral Ecology 26:32-46).

@@ -203,23 +203,24 @@ class ScoredQuestions:
 
 
 def accuracy(scored: ScoredQuestions) -> PersonEstimate:
-    """Share of right answers to the whole set: the mean over questions of each one's share.
+    """Estimate the share of right answers to the whole set: the mean over questions of each one's share.
 
     It is what logistic regression with an effect for every question predicts, averaged over the questions; no fit is
     needed, and none fails if everybody answered a question correctly. The interval is Wilson's at the number of
     independent answers of the same precision, over units.
     """
-    return over(scored.asked, scored.size, [(scored, 1)])
+    return estimate_shares(scored.asked, scored.size, [(scored, 1)])
 
 
 def difference(one: ScoredQuestions, other: ScoredQuestions, questions: Bools | None = None) -> PersonEstimate:
-    """Accuracy of one minus that of the other, on the questions asked of both; their persons differ."""
+    """Estimate the accuracy of one minus that of the other, on the questions asked of both; their persons differ."""
     shared = one.asked & other.asked
-    return over(shared if questions is None else shared & questions, one.size, [(one, 1), (other, -1)])
+    asked = shared if questions is None else shared & questions
+    return estimate_shares(asked, one.size, [(one, 1), (other, -1)])
 
 
-def over(questions: Bools, size: int, sides: Sequence[tuple[ScoredQuestions, int]]) -> PersonEstimate:
-    """Mean over questions of the signed shares of one or two sides.
+def estimate_shares(questions: Bools, size: int, sides: Sequence[tuple[ScoredQuestions, int]]) -> PersonEstimate:
+    """Estimate the mean over questions of the signed shares of one or two sides.
 
     Variance in two stages (Cochran 1977, Sampling Techniques, ch. 10): (1 - f) s² / k + f v + c, where f = k / size of
     the questions were asked, s² is the variance of the questions' values, v that of answers to the same questions, c

@@ -48,8 +48,8 @@ def unlike_lists(sample: ItemSample, of: Ints) -> ReadableAnswers:
 
 
 def unlike_others(sample: ItemSample) -> tuple[Ints, Floats]:
-    """Which answers name something, and the mean δ of each to all the others: as by `unlike_lists`, but of its matrix
-    only some rows are there at a time.
+    """Find the answers that name something, and the mean δ of each to all the others: as by `unlike_lists`, but with
+    only some rows of its matrix in memory.
     """
     rows, parts = _unlike(sample, max(1, AT_ONCE // max(1, sample.n)))
     sums = [np.empty(0), *(unlike.sum(axis=1, dtype=np.float64) for unlike in parts)]
@@ -57,7 +57,7 @@ def unlike_others(sample: ItemSample) -> tuple[Ints, Floats]:
 
 
 def _unlike(sample: ItemSample, at_once: int) -> tuple[Ints, Iterator[NDArray[np.float32]]]:
-    """Which answers name something, and so many rows at a time of how unlike each of these is to each."""
+    """Find the answers that name something, and yield how unlike each is to each, so many rows at a time."""
     lengths = np.bincount(sample.rows, minlength=sample.n)
     rows = np.flatnonzero(lengths)
     said = (np.ones(len(sample.rows), np.float32), (sample.rows, sample.codes))
@@ -221,7 +221,7 @@ class Assignments:
 
 
 def describe(some: Sequence[Measured], assignments: Assignments) -> PersonShares:
-    """Shares of one prompt, or the mean over several, all of which have repeats."""
+    """Describe one prompt, or the mean over several, all of which have repeats."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     p, p_tail = chance_of([each.answers for each in some], assignments)
     few = within.units < FEWEST_TESTED
@@ -241,14 +241,14 @@ def describe(some: Sequence[Measured], assignments: Assignments) -> PersonShares
 
 
 def split(some: Sequence[Measured], offline: Sequence[Measured]) -> DiceSplit:
-    """What the field has beyond one stateless source, over the same prompts in the same order."""
+    """Split the field's excess over one stateless source, over the same prompts in the same order."""
     within, between = (mean_over([getattr(each, name) for each in some]) for name in ("within", "between"))
     api = mean_over([each.between for each in offline])
     return DiceSplit(estimate(api, 0.0), apart(within, api), apart(between, api))
 
 
 def chance_of(some: Sequence[ReadableAnswers], assignments: Assignments) -> tuple[float | None, float | None]:
-    """Two-sided p of D_within by giving later answers to other persons of the same prompt.
+    """Test D_within, two-sided, by giving later answers to other persons of the same prompt.
 
     The statistic is the mean over persons of δ(first answer, later answers), minus its mean over all assignments; over
     prompts, their sum. A person's answers to all prompts go together if the same persons were asked twice, so nothing
@@ -267,7 +267,7 @@ def chance_of(some: Sequence[ReadableAnswers], assignments: Assignments) -> tupl
 
 
 def _first_to_later(answers: ReadableAnswers) -> tuple[Ints, Floats]:
-    """Who has several answers, and the mean δ of each one's first to each one's later answers, (m, m)."""
+    """Find persons with several answers, and the mean δ of each one's first to each one's later answers, (m, m)."""
     given = np.bincount(answers.of)
     kept = given[answers.of] > 1
     of, unlike = answers.of[kept], answers.unlike[np.ix_(kept, kept)]

@@ -31,8 +31,8 @@ CURVE_POINTS = 60  # of the loss, in each seed
 class PairEncoder(nn.Module):
     """A model that scores (first, second) as a logit, by a linear head that starts at 0.
 
-    The head reads the mean of all tokens; in a model that reads onwards only the last one, which alone has read
-    everything. Weights learn in float32, whatever they were kept in.
+    The head reads the mean of all tokens; in a causal model only the last one, which alone attends to all. Weights
+    learn in float32, whatever their stored type.
     """
 
     def __init__(self, base: str) -> None:
@@ -54,7 +54,7 @@ class PairEncoder(nn.Module):
         return self.head((hidden * wide).sum(1) / wide.sum(1)).squeeze(-1).float()
 
     def save(self, folder: Path, tokenizer: Any) -> None:
-        """Save it in Hugging Face's form, with the head beside it; whole or not at all."""
+        """Save it in Hugging Face's form, with the head beside it; replace the folder once all is written."""
         unfinished = folder.with_name(f"{folder.name}.part")
         shutil.rmtree(unfinished, ignore_errors=True)
         self.encoder.save_pretrained(unfinished)
@@ -70,7 +70,7 @@ def is_decoder(kind: str) -> bool:
 
 
 def read_tokenizer(base: str) -> Any:
-    """Read the tokenizer; those of models that write lack a padding token, so any will do: the mask marks padding."""
+    """Read the tokenizer; if it has no padding token, any other will do, since the mask marks padding."""
     tokenizer = AutoTokenizer.from_pretrained(base)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
@@ -116,7 +116,7 @@ def logits_of(model: PairEncoder, sides: list[dict[str, torch.Tensor]]) -> torch
 
 
 def batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[list[int]]:
-    """Batch places of texts of about the same length, in an order that seed and epoch decide."""
+    """Batch the places of texts of similar length, shuffled by seed and epoch."""
     mixed = random.Random(f"{seed} {epoch}")
     places = sorted(range(len(lengths)), key=lambda place: (lengths[place] * mixed.uniform(0.8, 1.25), place))
     found = [places[start : start + size] for start in range(0, len(places), size)]
@@ -263,7 +263,7 @@ class EncoderTraining:
     def validate_once(self) -> None:
         """Validate after each epoch and keep the weights that are best on the validation part.
 
-        Also do so if the program was ended before it came to this.
+        A resumed program does so if it was ended before.
         """
         if self.step % self.per_epoch or self.step == self.validated:
             return
@@ -280,7 +280,7 @@ class EncoderTraining:
         return self.folder.path / f"seed-{self.seed}"
 
     def value_of(self, scores: np.ndarray) -> float:
-        """Main measure on the validation part; 0.5 if it is undefined."""
+        """Compute the main measure on the validation part; 0.5 if it is undefined."""
         rows, name = self.valid, self.folder.job["measure"]
         queries = {row["key"]: code for code, row in enumerate(rows)}
         truth = np.array([row["label"] > 0.5 for row in rows])
@@ -297,7 +297,7 @@ class EncoderTraining:
 
 
 def score_rows(model: PairEncoder, reader: Reader, rows: Sequence[dict[str, Any]]) -> np.ndarray:
-    """Logits, (rows,), without tier A's offsets."""
+    """Return logits, (rows,), without tier A's offsets."""
     model.eval()
     order = sorted(range(len(rows)), key=lambda place: reader.length(rows[place]))
     scores = np.zeros(len(rows))

@@ -16,7 +16,7 @@ NICENESS = 10
 
 
 class ProgramStopped(Exception):
-    """A program that somebody stopped, or whose parent process is gone."""
+    """The program was stopped, or its parent process is gone."""
 
 
 class JobFolder:
@@ -48,7 +48,7 @@ class JobFolder:
             self.write(PROGRESS, {"share": share, "curve": self.curve})
 
     def write(self, name: str, found: dict[str, Any]) -> None:
-        """Write whole or not at all, so that it can be read at any moment. Raises OverflowError for NaN and inf."""
+        """Write, then rename the file, so that it can be read at any moment. Raises OverflowError for NaN and inf."""
         unfinished = self.path / f"{name}.part"
         try:
             unfinished.write_text(json.dumps(found, allow_nan=False))

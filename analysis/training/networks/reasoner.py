@@ -47,7 +47,7 @@ def text_of(completion: Any) -> str:
 
 
 def open_base(base: Path, work: Path) -> Path:
-    """Return a folder with weights; write out those of a quantised file once, as they cannot be trained so."""
+    """Return a folder with weights; convert those of a quantised file once, since they cannot be trained."""
     if base.is_dir():
         return base
     plain = work / "base"
@@ -103,7 +103,7 @@ class Reasoner:
         return list(zip(places, self.probabilities(before), replies, strict=True))
 
     def probabilities(self, texts: list[str]) -> list[float]:
-        """Probabilities of a yes rather than a no, after what was said before the answer."""
+        """Compute the probability of a yes against a no after each text."""
         found = []
         for text in texts:
             said = [self._likelihood(text, f"<answer>{word}") for word in ("yes", "no")]
@@ -164,7 +164,7 @@ class Notes(TrainerCallback):
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Find the newest checkpoint that was written whole; remove those that were interrupted."""
+    """Find the newest complete checkpoint; remove incomplete ones."""
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
     for path in found:
         if not is_whole(path):
@@ -180,7 +180,7 @@ def is_whole(checkpoint: Path) -> bool:
 
 
 def learn(folder: JobFolder, base: Path, rows: list[Row], start: float, end: float) -> None:
-    """Train by GRPO until the last step; then the weights are in `reasoner`, whole or not at all."""
+    """Train by GRPO to the last step, then save the weights in `reasoner`."""
     job, work = folder.job, folder.path / "steps"
     tokenizer = read_tokenizer(base)
     told = [{"prompt": write_prompt(tokenizer, row["prompt"], job["tokens"]), "answer": row["answer"]} for row in rows]
@@ -248,7 +248,7 @@ def save_whole(trainer: GRPOTrainer, tokenizer: Any, place: Path) -> None:
 
 
 def train(folder: JobFolder) -> Row:
-    """Ask the base model, train it, and ask again: `before` and `after` of what is not learned from."""
+    """Ask the base model, train it, and ask again: `before` and `after` on the validation and test parts."""
     torch.set_num_threads(folder.job["threads"])
     rows = folder.examples()
     asked, base = [row for row in rows if row["split"] != "train"], open_base(Path(folder.job["base"]), folder.path)

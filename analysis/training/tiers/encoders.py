@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 
 from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
-from analysis.training.evaluation import MAIN, Shape, cases_of, threshold_on
+from analysis.training.evaluation import MAIN, Row, cases_of, threshold_on
 from analysis.training.examples import Labelled, TrainingError, hash_text
 from analysis.training.fitting import FOLDS, FrozenTrial, Parts, TrainingSettings, labels_of
 from analysis.training.folders import ENCODER
@@ -32,7 +32,7 @@ class EncoderTrial:
 
     scored: list[Scored]
     valid: list[float]
-    timing: Shape
+    timing: Row
 
     @property
     def best(self) -> int:
@@ -61,7 +61,7 @@ def find_weights(folder: str) -> Path:
 def offsets_of(
     task: str, parts: Parts, features: np.ndarray, trial: FrozenTrial, settings: TrainingSettings
 ) -> np.ndarray:
-    """Tier A's logits, (examples,); those of the training part by fits that saw nothing of an example's group."""
+    """Compute tier A's logits, (examples,); in the training part by fits that saw nothing of an example's group."""
     shares = trial.scores.copy()
     folds = np.array([int(hash_text(f"offset {each.group}")[:8], 16) % FOLDS for each in parts.all])
     for number in range(FOLDS):
@@ -109,7 +109,7 @@ def train_encoder(
     of_yes, of_no = weights_of(task, shares, settings.positive_weight)
     job = {
         "does": "train",
-        "measure": MAIN[TrainingTask(task)],
+        "measure": MAIN[task],
         "base": str(find_base(settings.base)),
         "save_every": SAVED_EVERY,
         "positive_weight": 1.0 if task == TrainingTask.REWARD else of_yes / of_no,
@@ -124,11 +124,11 @@ def train_encoder(
     for seed in range(settings.seeds):
         scores = expit(np.load(work / f"seed-{seed}.npy"))
         scored.append(Scored(scores, threshold_on(task, scores[parts.valid], cases, settings.aim)))
-    return EncoderTrial(scored, [each["valid"] for each in found["seeds"]], tell_timing(found))
+    return EncoderTrial(scored, [each["valid"] for each in found["seeds"]], summarise_timing(found))
 
 
-def tell_timing(found: Shape) -> Shape:
-    """Tell the times. `ratio`: the loop's steps to the bare forward and backward pass of the same batches."""
+def summarise_timing(found: Row) -> Row:
+    """Summarise the times. `ratio`: the loop's steps to the bare forward and backward pass of the same batches."""
     timing = found["timing"]
     bare = timing["bare"]
     return {
@@ -148,13 +148,13 @@ def keep_encoder(work: Path, folder: Path, seed: int) -> None:
 def score_with_encoder(
     folder: Path, examples: Sequence[Labelled], frozen: np.ndarray | None, tokens: int, threads: int
 ) -> np.ndarray:
-    """Probabilities, (examples,). `frozen`: those of tier A; None for a plain encoder."""
+    """Return probabilities, (examples,). `frozen`: those of tier A; None for a plain encoder."""
     offsets = np.zeros(len(examples)) if frozen is None else as_logit(frozen)
     return expit(offsets + encoder_logits(folder, examples, tokens, threads))
 
 
 def encoder_logits(folder: Path, examples: Sequence[Labelled], tokens: int, threads: int) -> np.ndarray:
-    """Logits, (examples,), without tier A's offsets."""
+    """Return logits, (examples,), without tier A's offsets."""
     check_installed()
     job = {"does": "score", "base": str(folder / ENCODER), "tokens": tokens, "threads": threads}
     with TemporaryDirectory() as work:

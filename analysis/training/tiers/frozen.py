@@ -20,7 +20,7 @@ MOST_STEPS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """Weights of columns that are centred by `mean` and divided by `scale`; for a reward without an intercept."""
+    """Weights of columns centred by `mean` and divided by `scale`; a reward has no intercept."""
 
     weights: np.ndarray
     intercept: float
@@ -29,7 +29,7 @@ class Frozen:
     strength: float
 
     def score(self, features: np.ndarray) -> np.ndarray:
-        """Probabilities of a yes, (examples,)."""
+        """Return probabilities of a yes, (examples,)."""
         return expit(self.logits(features))
 
     def logits(self, features: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def fit_frozen(
     positive: float | None = None,
     soft: bool = False,
 ) -> Frozen:
-    """Fit `labels`, (examples,) shares of yes. `positive`: weight of what is to be found; None balances both labels.
+    """Fit `labels`, (examples,) shares of yes. `positive`: weight of the label to find; None balances both labels.
 
     `soft`: an example counts for both labels, by their shares, not for the majority alone.
     """
@@ -80,7 +80,7 @@ def fit_frozen(
 
 
 def weights_of(task: str, shares: np.ndarray, positive: float | None) -> tuple[float, float]:
-    """Weights of a yes and a no: the given one for what is to be found, or those that balance both labels."""
+    """Return the weights of a yes and a no: the given one for the label to find, or those that balance both labels."""
     if positive is not None:
         return (1.0, positive) if POSITIVE[task] == NOT_SUPPORTED else (positive, 1.0)
     yes = float(shares.sum())
@@ -105,5 +105,5 @@ def choose_frozen(
 
 
 def value_of(cases: Cases, scored: Scored, measure: str) -> float:
-    """Value of the measure; NaN if undefined, as for a part with one label."""
+    """Return the measure; NaN if undefined, as for a part with one label."""
     return float(measures_of(cases, scored, [measure])[measure](np.ones((cases.n_groups, 1)))[0])

@@ -51,7 +51,7 @@ def run_program(
         try:
             while program.poll() is None:
                 time.sleep(SECONDS)
-                _tell(folder, note)
+                _note_progress(folder, note)
         except BaseException:
             _end(program)
             raise
@@ -60,7 +60,7 @@ def run_program(
     return json.loads((folder / "result.json").read_text())
 
 
-def _tell(folder: Path, note: Note) -> None:
+def _note_progress(folder: Path, note: Note) -> None:
     with suppress(OSError, ValueError):
         found = json.loads((folder / "progress.json").read_text())
         note(found["share"], found["curve"])

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
 from analysis.stats.resampling import generator
-from analysis.training.evaluation import MAIN, Shape, cases_of, threshold_on
+from analysis.training.evaluation import MAIN, Row, cases_of, threshold_on
 from analysis.training.examples import Labelled, TrainingError, ask
 from analysis.training.fitting import Parts, TrainingSettings
 from analysis.training.folders import REASONER
@@ -37,7 +36,7 @@ class ReasonerTrial:
     before: Scored
     valid: list[float]
     replies: list[tuple[str, str]]  # of each example, before and after; empty in the training part
-    timing: Shape
+    timing: Row
     best: int = 0
 
 
@@ -56,18 +55,18 @@ def find_language_model(folder: str) -> Path:
     return find_weights(folder)
 
 
-def check_reasoning(settings: TrainingSettings) -> None:
-    """Check packages, weights, settings and memory. Raises TrainingError before anything begins."""
+def check_reasoning(settings: TrainingSettings) -> tuple[Path, "Memory"]:
+    """Check packages, weights, settings and memory; return weights and memory. Raises TrainingError."""
     check_installed(*NEEDED)
-    find_language_model(settings.base)
+    base = find_language_model(settings.base)
     if settings.positive_weight is not None:
         raise TrainingError("--positive-weight is for the tiers frozen and encoder: grpo draws both labels as often.")
     if settings.rollouts < 2:
         raise TrainingError("--rollouts takes 2 or more: replies to the same prompt are held against each other.")
-    reckon(find_language_model(settings.base), settings)
+    return base, reckon(base, settings)
 
 
-def job_of(does: str, base: Path, settings: TrainingSettings) -> Shape:
+def job_of(does: str, base: Path, settings: TrainingSettings) -> Row:
     names = ("rollouts", "batch", "rate", "kl", "tokens", "reply", "lora", "threads")
     return {"does": does, "base": str(base), **{name: getattr(settings, name) for name in names}}
 
@@ -100,10 +99,8 @@ def _shuffled(rng: np.random.Generator, n: int, wanted: int) -> list[int]:
 
 def train_reasoner(task: str, parts: Parts, settings: TrainingSettings, work: Path, note: Note) -> ReasonerTrial:
     """Train one seed; go on from a checkpoint in the work folder."""
-    check_reasoning(settings)
+    base, memory = check_reasoning(settings)
     steps = settings.steps or max(1, settings.epochs * len(parts.train) // settings.batch)
-    base = find_language_model(settings.base)
-    memory = reckon(base, settings)
     job = job_of("train", base, settings) | {"steps": steps, "seed": 0}
     job |= {"at_once": memory.at_once, "sequences": memory.sequences}
     job["save_steps"] = min(SAVED_EVERY, max(1, steps // 2))
@@ -120,7 +117,7 @@ def train_reasoner(task: str, parts: Parts, settings: TrainingSettings, work: Pa
         scores = np.full(len(parts.all), 0.5)
         scores[asked] = each["scores"]
         told.append(Scored(scores, threshold_on(task, scores[parts.valid], cases, settings.aim)))
-    valid = value_of(cases, Scored(told[1].scores[parts.valid], told[1].threshold), MAIN[TrainingTask(task)])
+    valid = value_of(cases, Scored(told[1].scores[parts.valid], told[1].threshold), MAIN[task])
     return ReasonerTrial([told[1]], told[0], [valid], replies, {"device": found["device"], "steps": steps})
 
 
@@ -143,11 +140,10 @@ def score_by_reasoning(
 # --- before and after, side by side ------------------------------------------
 
 MOST_SHOWN = 20
-Reasoning = dict[str, Any]
 
 
-def told_apart(parts: Parts, trial: ReasonerTrial) -> list[Reasoning]:
-    """List what the model said of the test part before and after; first if only its later answer is right."""
+def reply_rows(parts: Parts, trial: ReasonerTrial) -> list[Row]:
+    """List the replies on the test part before and after; first those of which only the later answer is right."""
     after, before = trial.scored[0], trial.before
     rows = []
     for place in parts.test.tolist():
@@ -204,7 +200,7 @@ class Memory:
     sequences: int
     bytes: int
 
-    def tell(self, name: str, settings: TrainingSettings) -> str:
+    def describe(self, name: str, settings: TrainingSettings) -> str:
         if not self.bytes:
             return f"{name}: how much memory it takes is not known of these weights."
         said = f"{name}: about {self.bytes / GB:,.0f} GB of a GPU's {settings.memory:g} GB, with the replies to "
@@ -213,7 +209,7 @@ class Memory:
 
 
 def needed(shape: ModelShape, settings: TrainingSettings, at_once: int, sequences: int) -> int:
-    """Bytes needed: weights, what learns, and the larger of writing replies and learning from them."""
+    """Add up bytes of weights, of those that learn, and of the larger of writing replies and learning from them."""
     length, replies = settings.tokens + settings.reply, at_once * settings.rollouts
     if settings.lora:  # the weights stay in bfloat16; low-rank ones learn beside them
         still, learned, read = HALF * shape.weights, int(2 * settings.lora / shape.width * shape.weights), READ_BY_BOTH

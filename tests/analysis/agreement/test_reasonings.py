@@ -12,7 +12,7 @@ from analysis.training.examples import Labelled
 from analysis.training.fitting import Parts, divide
 from analysis.training.jobs import said_before
 from analysis.training.study_labels import store_labels, study_pairs
-from analysis.training.tiers.reasoning import ReasonerTrial, learned_from, told_apart
+from analysis.training.tiers.reasoning import ReasonerTrial, learned_from, reply_rows
 from surveys.annotation.items import push_items
 from surveys.models import Study
 from tests.analysis.people.people_samples import judge_items
@@ -100,7 +100,7 @@ def test_what_only_learning_put_right_is_shown_first() -> None:
     truth = [float(each.is_positive) for each in divided.all]
     after, before = Scored(np.array(truth), 0.5), Scored(1 - np.array(truth), 0.5)
     trial = ReasonerTrial([after], before, [1.0], [("before", "after")] * len(truth), {})
-    rows = told_apart(divided, trial)
+    rows = reply_rows(divided, trial)
     assert len(rows) == 20 and all(row["after"] == row["people"] != row["before"] for row in rows)
     told = said_before("relevance", divided, trial)
     assert len(told) == len(divided.test) and {label for label, _ in told.values()} == {"yes", "no"}

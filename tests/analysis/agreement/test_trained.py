@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.agreement.follow_ups.trained import Row, beside, claims_of, swapped_p
+from analysis.agreement.follow_ups.trained import Row, claims_of, compare_with_judge, swapped_p
 
 MODELS, JUDGES = ("trained a", "trained b"), ("judge 1", "judge 2", "judge 3")
 ITEMS = 80
@@ -27,7 +27,7 @@ def study_of(seed: int, right: float = 0.75, of_models: float = 0.75, positive: 
     )
     rows = []
     for model in MODELS:
-        known = [row for judge in JUDGES if (row := beside(asked, model, judge, people))]
+        known = [row for judge in JUDGES if (row := compare_with_judge(asked, model, judge, people))]
         rows.append(max(known, key=lambda row: row["judges"]["value"]) | {"compared": len(known)})
     return [{"question": "relevance", "trained": rows}]
 

@@ -53,7 +53,7 @@ def test_the_paper_s_size_is_learned_in_parts_that_fit() -> None:
     assert needed(shape, PAPER, 128, 5) > cache > 400 * GB
     found = fit(shape, PAPER)
     assert found.bytes <= 80 * GB and 128 % found.at_once == 0 and found.at_once < 128
-    assert "about" in found.tell("mine", PAPER) and "of 128 prompts" in found.tell("mine", PAPER)
+    assert "about" in found.describe("mine", PAPER) and "of 128 prompts" in found.describe("mine", PAPER)
     assert fit(shape, replace(PAPER, batch=2, reply=64)).at_once == 2
     with pytest.raises(TrainingError, match="for one prompt at a time, and there are 8 "):
         fit(shape, replace(PAPER, memory=8.0))
