@@ -43,7 +43,7 @@ class FilterSettings:
     conversations: int = setting(3, "fewest conversations", 1)
     messages: int = setting(15, "user messages that must be exceeded")
     assistant_use: float = setting(0.6, "least mean score of use as an assistant, where a model gave scores", 0, 1)
-    without_assistant_use: bool = setting(False, "keep users of whose use as an assistant no model was asked")
+    without_assistant_use: bool = setting(False, "keep users about whose use as an assistant no model was asked")
 
     def __post_init__(self) -> None:
         for each in fields(self):

@@ -205,7 +205,8 @@ def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
     if task == ConversationVerdict.Question.LANGUAGE:
         return corpus.conversations.exclude(user="").filter(labelled_in(latest_settings(corpus)))
     if task == NAMES.EXTRACT and (why := say_use_not_asked(corpus)):
-        raise PeopleError(why)
+        commands = f"people {corpus.name} ask assistant-use, or filter --without-assistant-use"
+        raise PeopleError(f"{why} By command: {commands}.")
     aside = [CorpusUser.Filter.ASSISTANT_USE] if task == ConversationVerdict.Question.ASSISTANT_USE else []
     users = corpus.users.filter(left_out_by__in=["", *aside])
     return _in_language(corpus, _conversations_of(corpus, users))
@@ -230,13 +231,13 @@ def say_use_not_asked(corpus: Corpus) -> str:
     kept = corpus.users.filter(left_out_by="", conversations__gt=0)
     if settings_of_filter(corpus).without_assistant_use or not kept.exists():
         return ""
-    unasked = kept.filter(**{"verdicts__assistant-use__asked": 0}).count()
+    unasked, total = kept.filter(**{"verdicts__assistant-use__asked": 0}).count(), kept.count()
     if not unasked:
         return ""
+    whom = "the" if unasked == total else f"{unasked:,} of the"
     return (
-        f"Of {unasked:,} of {plural(kept.count(), 'kept user')} no model was asked whether they use the assistant as a "
-        f"person would: people {corpus.name} ask assistant-use, then filter; or waive it: filter "
-        "--without-assistant-use."
+        f"No model has been asked about {whom} {plural(total, 'kept user')}: whether they use the assistant as a "
+        "person would. Ask about use, then filter again; or filter with “Without assistant use”."
     )
 
 

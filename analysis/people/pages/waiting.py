@@ -130,7 +130,7 @@ class CorpusStanding:
             rows = conversations_to_ask(self.corpus, task).exclude(pk__in=kept)
             number = rows.count()
         except PeopleError as fault:  # the funnel must first say who is asked about
-            self.not_yet[task] = str(fault)
+            self.not_yet[task] = self.use_not_asked or str(fault)
             return 0
         return number if number > FEW else sum(map(_has_words, rows.values_list("messages", flat=True)))
 
