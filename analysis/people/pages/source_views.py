@@ -146,11 +146,11 @@ def corpora(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         upload = begin(request, form, filename=file.name[-200:], size=file.size)
-        for number, content in enumerate(file.chunks(PART_BYTES)):
-            keep_part(upload, number, content)
         try:
+            for number, content in enumerate(file.chunks(PART_BYTES)):
+                keep_part(upload, number, content)
             order_import(request, upload)
-        except PeopleError as error:
+        except (ImportFailed, PeopleError) as error:
             form.add_error(None, str(error))
         else:
             return redirect("people:corpus", request.study.slug, upload.corpus_name)

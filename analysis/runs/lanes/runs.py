@@ -16,6 +16,7 @@ from django.db.models import Case, Count, F, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.limits import waiting_until
 from analysis.endpoints.owners.sharing import NotShared, require_shared
 from analysis.models import Completion, Run, Schedule
@@ -360,7 +361,7 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         how = {"budget": first.budget, "again": True, "first_run": first}
         try:
             run, _ = plan_run(plan_of(first), first.repeats, SCHEDULER, **how)
-        except (RunPlanError, ConditionError) as error:
+        except (RunPlanError, ConditionError, EndpointError) as error:
             log.warning("Run %s is not repeated this time: %s", first.pk, error)
             return None
     return start(run)

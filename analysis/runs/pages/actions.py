@@ -100,7 +100,7 @@ def retry_run(run: Run) -> Done:
 
 def repeat_run(run: Run, days: int = 7) -> Done:
     schedule = make_schedule(run, days)
-    return f"It is repeated every {days} days, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
+    return f"It is repeated {schedule}, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
 
 
 def stop_repeating(run: Run) -> Done:
