@@ -161,9 +161,9 @@ def corpora(request: HttpRequest) -> HttpResponse:
 
 def begin(request: HttpRequest, form: UploadForm, **file: Any) -> CorpusUpload:
     given = form.cleaned_data
-    told = {name: given[name] for name in ("format", "source", "licence")}
+    origin = {name: given[name] for name in ("format", "source", "licence")}
     whose = {"owner": request.user, "created_by": request.user.get_username()}
-    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], **whose, **told, **file)
+    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], **whose, **origin, **file)
 
 
 def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
@@ -201,7 +201,7 @@ def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
 
 @study_page(Role.RESEARCHER, require_POST)
 def begin_parts(request: HttpRequest) -> HttpResponse:
-    """Announce an upload; returns the address for its parts, or what is wrong with the form."""
+    """Announce an upload; returns the address for its parts, or the form's faults."""
     form = PartsForm(request.POST, user=request.user)
     if not form.is_valid():
         faults = [
