@@ -275,7 +275,7 @@ def a_list_of_one_text(path: Path, command: str) -> None:
     write_parquet(path, {"conversation": in_one_row(shared(300, 10 * MB))}, **DICTIONARY, data_page_size=MB)
 
 
-@hostile(["import_corpus"], ".parquet", "of its rows 1 cannot be read")
+@hostile(["import_corpus"], ".parquet", "rows of this group that cannot be read: 1")
 def a_list_over_many_pages(path: Path, command: str) -> None:
     """The library does not return its row, and reports nothing."""
     write_parquet(path, {"conversation": in_one_row(shared(300, 10_000))}, **DICTIONARY)

@@ -1,6 +1,6 @@
-"""Which spellings in the answers to a prompt may be one item, for a person to judge.
+"""Proposes spellings in the answers to a prompt that may be one item, for a person to judge.
 
-Apart from what is decided of them: participants' pages import that, and would load numpy and rapidfuzz with this.
+Apart from the decisions, which participants' pages import without numpy and rapidfuzz.
 """
 
 import re

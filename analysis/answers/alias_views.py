@@ -65,7 +65,7 @@ def spellings(request: HttpRequest) -> HttpResponse:
 def at_once(proposals: Sequence[Proposal]) -> list[Proposal]:
     """Those that differ in marks only, as many as one form may send."""
     alike = [proposal for proposal in proposals if proposal.why == "marks"][:MOST_AT_ONCE]
-    sizes = accumulate((len(proposal.others) + 3 for proposal in alike), initial=2)  # beside the token and the button
+    sizes = accumulate((len(proposal.others) + 3 for proposal in alike), initial=2)  # besides the token and the button
     return [
         one for one, size in zip(alike, list(sizes)[1:], strict=True) if size <= settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
     ]

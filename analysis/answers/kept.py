@@ -1,4 +1,4 @@
-"""Results computed from all answers of a study, kept until one changes: checking takes a fifth of the time of counting.
+"""Results computed from all answers of a study, kept until one changes: to check takes a fifth of the time of counting.
 
 They are dropped with any person whose answers they rest on, and so are spellings that nobody else has.
 """

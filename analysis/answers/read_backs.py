@@ -32,7 +32,7 @@ SAID = ("response_id", "read_names", "read_letter", "verdict", "names", "letter"
 PARTS = ("numbers", "no_answer", "before", "after")
 LAST = 2**63 - 1  # the largest key
 KEPT = "read-backs"
-WAY = 1  # of counting; raising it discards what was kept
+WAY = 1  # of counting; raise it to discard kept counts
 
 Tally = dict[str, Counter[str]]  # by part; `before` and `after` count items named or letters chosen
 Tallies = dict[str, dict[str, Tally]]  # by kind and slug of the prompt
@@ -115,7 +115,7 @@ def _numbers(tally: Tally, part: str, kind: str) -> dict[str, Any]:
     return {"answers": answers, "mentions": named.total(), "distinct": len(named), "entropy_bits": bits}
 
 
-# --- what is counted on: after a new answer only what is new -------------------
+# --- incremental counts: after a new answer only the new ones -------------------
 
 # What a count rests on: number of readings by other rules, newest decisions about answers and spellings, whether any
 # reading was shown, and how many responses, pilots' and read ones were counted. Then the keys of those that came later.
@@ -242,7 +242,7 @@ def _of_responses(own: Mapping[str, Any]) -> dict[str, Any]:
     return {f"response__{name}": value for name, value in own.items()}
 
 
-# --- what people said, prompt by prompt ----------------------------------------
+# --- what people said, by prompt ---------------------------------------------
 
 
 def add_span(tallies: Tallies, span: ResponseSpan, replaced: Collection[int]) -> Tallies:

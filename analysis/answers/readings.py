@@ -137,7 +137,7 @@ def store(kind: type[Response | Completion], batch: Sequence[Any]) -> int:
     # are locked before answers, as in a withdrawal.
     texts = kind.objects.select_for_update(no_key=True).filter(pk__in=[row.pk for row in batch]).order_by("pk")
     wanted = set(texts.values_list("pk", flat=True))
-    # Leave a person's decisions alone; with the lock, whoever is deciding waits for this batch, or it for them.
+    # Leave a person's decisions alone; with the lock, a concurrent decision waits for this batch, or the batch for it.
     there = Answer.objects.select_for_update().filter(**{f"{name}__in": wanted}).order_by("pk")
     wanted -= {key for key, is_decided in there.values_list(f"{name}_id", "decided") if is_decided}
     answers = [answer for answer in answers if getattr(answer, f"{name}_id") in wanted]
@@ -210,8 +210,8 @@ def fields_of(reading: AnswerReading) -> dict[str, Any]:
     }
 
 
-# --- a model's second opinion, never in the place of the answer ----------------------
-# No run asks for it: opinions are kept beside the answers and counted nowhere, so they need no plan and no books.
+# --- a model's second opinions, which never replace an answer ----------------------
+# No run asks for them: they are kept beside the answers and counted nowhere, so they need no plan and no budget.
 
 TEMPERATURE = 0.0
 ASKED_AT_ONCE = 50
@@ -381,7 +381,7 @@ async def call(provider: Provider, limiter: Limiter, ask: Ask, spent: Spent) -> 
     return None
 
 
-# --- what the person who saw an answer says of its reading
+# --- what the person who saw an answer says about its reading
 
 
 def said_of(responses: Collection[int]) -> dict[int, ReadBack]:

@@ -141,7 +141,7 @@ def find_key(endpoint: Endpoint) -> str:
     if not key:
         raise EndpointError(
             f"{endpoint.key_env}, the environment variable with the key of {endpoint.name}, is not set here. "
-            " Set it where this runs (for workers: in their environment) and start again."
+            "Set it where this runs (for workers: in their environment) and start again."
         )
     if not key.isascii() or not key.isprintable():
         raise EndpointError(f"{endpoint.key_env} holds characters that a key cannot have. Set it again.")

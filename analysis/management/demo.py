@@ -82,10 +82,10 @@ RUNS = (
 
 def analyse(study: Study, progress: ShowProgress) -> None:
     """Make endpoints, sources, runs and their answers for a study with people. Running it again changes nothing."""
-    take(list(steps_of(study)), progress)
+    carry_out(list(steps_of(study)), progress)
 
 
-def take(steps: Sequence[Step], progress: ShowProgress) -> None:
+def carry_out(steps: Sequence[Step], progress: ShowProgress) -> None:
     for number, (name, step) in enumerate(steps):
         progress(number, len(steps), name)
         step()
@@ -277,7 +277,7 @@ def messages(about: str, random: Random, turns: int) -> Iterator[dict[str, str]]
 
 
 def give_to_demo() -> None:
-    """Give what was made up to the demo's account, and let its studies use it."""
+    """Give the made-up sources to the demo's account, and let its studies use them."""
     account, studies = demo_user(), Study.objects.filter(slug__in=[SMALL, LARGE, PROFILES])
     rows: list[Any] = [row for model in (Corpus, PersonaSet) for row in model.objects.filter(source=SOURCE, owner=None)]
     rows += Run.objects.filter(study=None, owner=None, created_by=ACTOR)
@@ -342,7 +342,7 @@ REPLY = "Gladly. Start small, write down what is there and what is missing, and 
 
 def fill_people(progress: ShowProgress) -> None:
     """Make the corpus with all conclusions about its people; running it again changes nothing."""
-    take([*people_steps(), *local_steps()], progress)
+    carry_out([*people_steps(), *local_steps()], progress)
 
 
 def people_steps() -> Iterator[Step]:

@@ -47,7 +47,7 @@ OF_PUPPETS = ("users", "repeats_per_user")
 @dataclass(frozen=True)
 class Condition(AnswerSource):
     sentence: str  # what it means, after its label in the form of a new run
-    takes: tuple[str, ...] = ()  # a run's settings, beside those that all conditions take
+    takes: tuple[str, ...] = ()  # a run's settings, besides those that all conditions take
     needs: tuple[str, ...] = ()  # those of them that must be given
     counted: str = ""  # one of what stands in front of a prompt
 

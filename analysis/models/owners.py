@@ -11,7 +11,7 @@ from surveys.models import Study
 
 class OwnedQuerySet(models.QuerySet):
     def shared_to(self, study: Study) -> Any:
-        """Rows that the study may use, whoever looks."""
+        """Rows that the study may use, for any account."""
         return self.filter(pk__in=self.model.shared_with.through.objects.filter(study=study).values(self.key))
 
     def shown_to(self, account: Any, study: Study) -> Any:

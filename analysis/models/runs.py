@@ -94,7 +94,7 @@ class Schedule(models.Model):
     active = models.BooleanField(default=True)
 
     def __str__(self) -> str:
-        return f"every {self.every_days} days"
+        return "every day" if self.every_days == 1 else f"every {self.every_days} days"
 
 
 class RunQuerySet(OfStudyOrOwnedQuerySet):

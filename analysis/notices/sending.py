@@ -137,7 +137,7 @@ def found_or_failed(study: Study, find: Callable[[Study], list[News]]) -> list[N
 
 
 def stands_of(found: AllNews, told: Mapping[str, str]) -> dict[str, str]:
-    """The news as an address's `told` stores it; of a study that could not be counted also what was `told` before."""
+    """The news as an address's `told` stores it, with what was `told` before of studies that could not be counted."""
     failed = tuple(
         f"{study.pk} " for study, news in found.items() if study and any(one.key == UNCOUNTED for one in news)
     )
@@ -145,7 +145,7 @@ def stands_of(found: AllNews, told: Mapping[str, str]) -> dict[str, str]:
     return kept | {key_in(study, piece): piece.stands for study, news in found.items() for piece in news}
 
 
-def tell(number: int) -> None:
+def send_if_new(number: int) -> None:
     """Send an address its news if any is new; after a failure try again, later each time."""
     with locks.alone_in_process("notice", number) as is_mine:
         row = NoticeAddress.objects.select_related("study").filter(pk=number, next_at__lte=timezone.now()).first()

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from analysis.notices.news import news_of
-from analysis.notices.sending import due, news_for, server_addresses, stands_of, tell
+from analysis.notices.sending import due, news_for, send_if_new, server_addresses, stands_of
 
 
 @shared_task
@@ -20,4 +20,4 @@ def send_notices() -> None:
 
 @shared_task
 def send_notice(number: int) -> None:
-    tell(number)
+    send_if_new(number)

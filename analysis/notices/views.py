@@ -58,7 +58,7 @@ def change(request: HttpRequest) -> HttpResponse:
     row = get_object_or_404(request.study.notice_addresses, pk=number)
     if "remove" in request.POST:
         sending.remove_address(row, request.user.get_username())
-        messages.success(request, f"{shown(row)} hears nothing more.")
+        messages.success(request, f"{shown(row)} gets no more news.")
         return redirect("notices:page", request.study.slug)
     with saying(request, NoticeError):
         if not within_limit(request, "notice"):

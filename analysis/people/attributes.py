@@ -1,9 +1,9 @@
-"""Stores what is concluded about the users of a corpus, by a model here or in a file from elsewhere; and embeddings of
-attributes, one for each text, however many users it is said of.
+"""Stores attributes of a corpus's users, extracted by a model here or imported from a file, and their embeddings, one
+for each text, however many users have it.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from analysis.people.corpora.importing import NAME, ErasedUsers
 from analysis.people.corpora.records import storable
 from analysis.people.evidence import Message, locate_in, unlocated
 from analysis.people.sensitive import mark_sensitive
-from analysis.people.steps import PeopleError
+from analysis.people.steps import PeopleError, Show
 from surveys.studies.imports.files import CellFault, FileColumn, TableReader, batches
 
 BATCH = 500
@@ -197,7 +197,7 @@ def _messages(corpus: Corpus, user: str, conversation: int | None) -> Iterator[t
 
 
 def attribute_faults(text: str, confidence: Any, evidence: Sequence[Any]) -> Iterator[str]:
-    """Yield what is wrong with an attribute, a sentence each."""
+    """Yield the faults of an attribute, a sentence each."""
     if not text.strip():
         yield "text is empty"
     if len(text) > LONGEST_ATTRIBUTE:
@@ -315,7 +315,7 @@ DELETE FROM analysis_textvector v WHERE v.sha256 = ANY(%s)
 """
 
 
-def embed_attributes(corpus: Corpus, embedder: Embedder, show: Callable[[float, int], None]) -> int:
+def embed_attributes(corpus: Corpus, embedder: Embedder, show: Show) -> int:
     """Embed the texts without a vector of this model and return how many; if stopped, it goes on where it was."""
     with connection.cursor() as cursor:
         cursor.execute(COUNT, [corpus.pk, embedder.name])

@@ -40,7 +40,7 @@ TURNING = frozenset(_TURNING.split())
 TURNING_PAIRS = frozenset({("no", "longer"), ("used", "to"), ("gave", "up"), ("given", "up"), ("instead", "of")})
 STILL = frozenset({("not", "only"), ("not", "just")})
 NOT = re.compile(r"n['’]t$")
-# Other words for the same thing that is counted.
+# Synonyms of things that are counted.
 SAME = {"kid": "child", "children": "child", "yr": "year", "mom": "mother", "dad": "father", "everyday": "day"}
 # Words, or pairs of words, of which only one holds at a time.
 OPPOSITE_WORDS: tuple[tuple[str, ...], ...] = (
@@ -206,9 +206,9 @@ def _counted(words: Sequence[str], at: int, end: int) -> frozenset[str]:
     after, before = [stem(word) for word in words[end : end + 2]], [stem(word) for word in words[max(0, at - 2) : at]]
     if "old" in after or {"age", "aged"} & set(before):
         return frozenset({"age"})
-    told = frozenset(word for word in after if word not in IDLE and not word[0].isdecimal())
-    if told:
-        return told
+    counted = frozenset(word for word in after if word not in IDLE and not word[0].isdecimal())
+    if counted:
+        return counted
     if not after and before and before[-1] in ("is", "am", "i'm"):
         return frozenset({"age"})
     return frozenset(word for word in before if word not in IDLE and not word[0].isdecimal())

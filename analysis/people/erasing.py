@@ -30,8 +30,8 @@ def erase_user(corpus: Corpus, key: str) -> dict[str, Any]:
     """Erase a user of the corpus and everything about them, in one transaction, and return the counts.
 
     An anonymous count of items and labels stays in their study's audit trail, as for people who withdraw. What others
-    said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. It is done
-    again if it must give way to a run that asks about the person at this moment. Raises PeopleError.
+    said in the same words stays theirs. A salted hash stays too, so that later imports leave the person out. Retried if
+    it collides with a run that is asking about the person. Raises PeopleError.
     """
     return locks.again(partial(_erase, corpus, key))
 
@@ -78,7 +78,7 @@ def _leave_samples(corpus: Corpus, key: str) -> None:
 
 
 def _give_back_budgets() -> None:
-    """Set aside of each run's budget only what its remaining calls under way need, as erased ones are never settled."""
+    """Release what runs have reserved of their budgets for erased calls, which are never settled."""
     for run in Run.objects.select_for_update(of=("self",)).filter(reserved__gt=0).order_by("pk"):
         run.reserved = run.completions.aggregate(amount=Sum("reserved"))["amount"] or 0
         run.save(update_fields=["reserved"])

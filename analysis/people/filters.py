@@ -43,7 +43,7 @@ class FilterSettings:
     conversations: int = setting(3, "fewest conversations", 1)
     messages: int = setting(15, "user messages that must be exceeded")
     assistant_use: float = setting(0.6, "least mean score of use as an assistant, where a model gave scores", 0, 1)
-    without_assistant_use: bool = setting(False, "keep users of whose use as an assistant no model was asked")
+    without_assistant_use: bool = setting(False, "keep users about whose use as an assistant no model was asked")
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -112,26 +112,26 @@ class Evidence:
         self.templates = TemplateCounter(settings.window, settings.stride)
         self.scores: list[float] = []
 
-    def add(self, told: SeenConversation) -> None:
+    def add(self, conversation: SeenConversation) -> None:
         self.conversations += 1
-        self.messages += len(told.texts)
-        self.long += len(told.texts) > 4
-        if self.is_in_language(told):
+        self.messages += len(conversation.texts)
+        self.long += len(conversation.texts) > 4
+        if self.is_in_language(conversation):
             self.kept += 1
-            self.kept_messages += len(told.texts)
-            for text in told.texts:
+            self.kept_messages += len(conversation.texts)
+            for text in conversation.texts:
                 self.templates.add(text)
-            if told.assistant_use is not None:
-                self.scores.append(told.assistant_use)
+            if conversation.assistant_use is not None:
+                self.scores.append(conversation.assistant_use)
 
-    def is_in_language(self, told: SeenConversation) -> bool:
+    def is_in_language(self, conversation: SeenConversation) -> bool:
         """Whether the label and, if there is one, a model's verdict say so; counts how often they differ."""
         wanted = language_key(self.settings.language)
-        labelled = told.language.casefold() == wanted if told.language else self.settings.unlabelled
+        labelled = conversation.language.casefold() == wanted if conversation.language else self.settings.unlabelled
         self.labelled += labelled
-        if told.language_verdict is None:
+        if conversation.language_verdict is None:
             return labelled
-        judged = told.language_verdict >= self.settings.language_share
+        judged = conversation.language_verdict >= self.settings.language_share
         self.judged += 1
         self.disagree += judged is not labelled
         return labelled and judged

@@ -1,7 +1,7 @@
 """Chooses the users of a corpus to study: applies the filters and keeps the funnel as data."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict
 from itertools import groupby
@@ -12,12 +12,11 @@ from django.db.models import Q, QuerySet
 
 from analysis.models import Conversation, ConversationRepeat, ConversationVerdict, Corpus, CorpusStep, CorpusUser
 from analysis.people.filters import FILTERS, Evidence, FilterSettings, SeenConversation, judge, language_key
-from analysis.people.steps import ACTOR, NAMES, PeopleError, step_of
+from analysis.people.steps import ACTOR, NAMES, PeopleError, Show, step_of
 from surveys.studies.wording import plural
 
 USERS_AT_ONCE = 500
 ROWS_AT_ONCE = 200  # of the database; conversations may be long
-Show = Callable[[float, int], None]
 
 # The database picks out the user's messages, so that replies, most of the text, never come here. A repeat under
 # another id counts again.
@@ -120,15 +119,13 @@ def remove_gone(corpus: Corpus) -> None:
 def _batches(corpus: Corpus) -> Iterator[tuple[str, str]]:
     """Yield ranges of users by key: the key after which a range begins, and its last key."""
     after = ""
-    while found := _next_users(corpus, after):
-        yield after, found[-1]
-        after = found[-1]
-
-
-def _next_users(corpus: Corpus, after: str) -> list[str]:
     with connection.cursor() as cursor:
-        cursor.execute(USERS, {"corpus": corpus.pk, "after": after, "number": USERS_AT_ONCE})
-        return [key for (key,) in cursor.fetchall()]
+        while True:
+            cursor.execute(USERS, {"corpus": corpus.pk, "after": after, "number": USERS_AT_ONCE})
+            if not (found := cursor.fetchall()):
+                return
+            yield after, found[-1][0]
+            after = found[-1][0]
 
 
 def read_histories(corpus: Corpus, users: tuple[str, str], settings: FilterSettings) -> Iterator[tuple[str, Evidence]]:
@@ -139,8 +136,8 @@ def read_histories(corpus: Corpus, users: tuple[str, str], settings: FilterSetti
         cursor.execute(CONVERSATIONS, {"corpus": corpus.pk, "after": users[0], "last": users[1], "language": language})
         for key, rows in groupby(cursor, key=lambda row: row[0]):
             seen = Evidence(settings)
-            for _, *told in rows:
-                seen.add(SeenConversation(*told))
+            for _, *fields in rows:
+                seen.add(SeenConversation(*fields))
             yield key, seen
 
 
@@ -192,7 +189,7 @@ def _report(corpus: Corpus, counts: Counter[str]) -> dict[str, Any]:
     }
 
 
-# --- about which conversations a model is asked ------------------------------
+# --- which conversations a model is asked about ------------------------------
 
 
 def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
@@ -205,7 +202,8 @@ def conversations_to_ask(corpus: Corpus, task: str) -> QuerySet[Conversation]:
     if task == ConversationVerdict.Question.LANGUAGE:
         return corpus.conversations.exclude(user="").filter(labelled_in(latest_settings(corpus)))
     if task == NAMES.EXTRACT and (why := say_use_not_asked(corpus)):
-        raise PeopleError(why)
+        commands = f"people {corpus.name} ask assistant-use, or filter --without-assistant-use"
+        raise PeopleError(f"{why} By command: {commands}.")
     aside = [CorpusUser.Filter.ASSISTANT_USE] if task == ConversationVerdict.Question.ASSISTANT_USE else []
     users = corpus.users.filter(left_out_by__in=["", *aside])
     return _in_language(corpus, _conversations_of(corpus, users))
@@ -230,13 +228,13 @@ def say_use_not_asked(corpus: Corpus) -> str:
     kept = corpus.users.filter(left_out_by="", conversations__gt=0)
     if settings_of_filter(corpus).without_assistant_use or not kept.exists():
         return ""
-    unasked = kept.filter(**{"verdicts__assistant-use__asked": 0}).count()
+    unasked, total = kept.filter(**{"verdicts__assistant-use__asked": 0}).count(), kept.count()
     if not unasked:
         return ""
+    whom = "the" if unasked == total else f"{unasked:,} of the"
     return (
-        f"Of {unasked:,} of {plural(kept.count(), 'kept user')} no model was asked whether they use the assistant as a "
-        f"person would: people {corpus.name} ask assistant-use, then filter; or waive it: filter "
-        "--without-assistant-use."
+        f"No model has been asked about {whom} {plural(total, 'kept user')}: whether they use the assistant as a "
+        "person would. Ask about use, then filter again; or filter with “Without assistant use”."
     )
 
 
@@ -254,5 +252,5 @@ def _conversations_of(corpus: Corpus, users: QuerySet[CorpusUser]) -> QuerySet[C
 def _in_language(corpus: Corpus, rows: QuerySet[Conversation]) -> QuerySet[Conversation]:
     settings = settings_of_filter(corpus)
     asked = Q(verdicts__question="language", verdicts__language=language_key(settings.language))
-    told = asked & Q(verdicts__value__lt=settings.language_share)
-    return rows.filter(labelled_in(settings)).exclude(pk__in=corpus.conversations.filter(told).values("pk"))
+    other = asked & Q(verdicts__value__lt=settings.language_share)
+    return rows.filter(labelled_in(settings)).exclude(pk__in=corpus.conversations.filter(other).values("pk"))

@@ -1,7 +1,7 @@
 """Merges attributes of one user that say the same into clusters, each with its representative and confidence."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,13 +14,12 @@ from analysis.people.attributes import LEAST_CONFIDENCE, Person, embed_attribute
 from analysis.people.conflicts import CONFLICT_RULE, KINDS, conflict_matrix, conflicts_among
 from analysis.people.corpora.embeddings import Embedder
 from analysis.people.funnel import take_sample_back
-from analysis.people.steps import ACTOR, NAMES, PeopleError, require_whole, step_of
+from analysis.people.steps import ACTOR, NAMES, PeopleError, Show, require_whole, step_of
 from analysis.stats.diversity import CONFIDENCE_RULE, clusters_of
 
 SIMILARITY = 0.7
 USERS = "users"
 MOST = 10_000  # attributes of one user: 50 million distances
-Show = Callable[[float, int], None]
 
 MARK = """
 UPDATE analysis_attribute a
@@ -79,11 +78,11 @@ def merge_attributes(
                 "Raise --least-confidence, or leave the user out."
             )
 
-        def tell(share: float, number: int) -> None:
+        def advance(share: float, number: int) -> None:
             step.show(share)
             show(share, number)
 
-        embedded = embed_attributes(corpus, embedder, lambda share, number: tell(share / 2, 0))
+        embedded = embed_attributes(corpus, embedder, lambda share, number: advance(share / 2, 0))
         total, done, merged = sum(n for *_, n in users), 0, 0
         conflicts: Counter[str] = Counter()
         for piece in in_pieces(users):
@@ -91,7 +90,7 @@ def merge_attributes(
             number, clusters = _merge(corpus, chosen, embedder.name, similarity, conflicts)
             done, merged = done + number, merged + clusters
             reset_queries()
-            tell(0.5 + done / max(total, 1) / 2, done)
+            advance(0.5 + done / max(total, 1) / 2, done)
         step.report = {
             **{"corpus": corpus.name, "attributes": done, "merged": merged, "users": len(users)},
             **{"similarity": similarity, "least_confidence": least, "model": embedder.name, "embedded": embedded},

@@ -17,7 +17,7 @@ from analysis.people.stages.portions import (
     WHOLE,
     KnownKeys,
     Portion,
-    in_turn,
+    interleave,
     known_keys,
     shown_rows,
 )
@@ -110,7 +110,7 @@ class AttributeItems:
                 taken.add(cluster)
         keys = dict(users.filter(pk__in=clusters).values_list("pk", "key"))
         people = sorted(keys, key=lambda pk: short_hash(str(self.portion.seed), keys[pk]))[: self.portion.people]
-        turns = in_turn([[(user, cluster) for cluster in dict.fromkeys(clusters[user])] for user in people])
+        turns = interleave([[(user, cluster) for cluster in dict.fromkeys(clusters[user])] for user in people])
         new = [each for each in turns if each[1] not in taken]
         room = self.portion.room(len(self.known.here))
         self.beyond = len(new) - len(new[:room])
@@ -127,12 +127,12 @@ class AttributeItems:
     ) -> Iterator[dict[str, Any]]:
         """Yield the items about a user; the first one brings the history, which the others share."""
         needed = {q["conversation"] for row in attributes for q in quotes_of(members[row.pk])}
-        told = tell(self.corpus, user, needed, marked=self.portion.marked)
-        shared: dict[str, Any] = {"history": told.history}
+        history = read_history(self.corpus, user, needed, marked=self.portion.marked)
+        shared: dict[str, Any] = {"history": history.history}
         for row in attributes:
-            quotes = [quote for quote in quotes_of(members[row.pk]) if quote["conversation"] not in told.hidden]
-            evidence = [shown(quote, told) for quote in quotes][:MOST_ENTRIES]
-            if not evidence or not told.history:
+            quotes = [quote for quote in quotes_of(members[row.pk]) if quote["conversation"] not in history.hidden]
+            evidence = [shown(quote, history) for quote in quotes][:MOST_ENTRIES]
+            if not evidence or not history.history:
                 self.without_evidence += 1
                 continue
             yield shared | {
@@ -143,9 +143,9 @@ class AttributeItems:
             shared = {}
         if not shared:
             self.users += 1
-            self.personal += told.personal
-            self.conversations_left_out += told.left_out
-            self.conversations_marked += len(told.hidden)
+            self.personal += history.personal
+            self.conversations_left_out += history.left_out
+            self.conversations_marked += len(history.hidden)
 
 
 def tags_of(corpus: Corpus, user: CorpusUser, row: Attribute) -> dict[str, Any]:
@@ -160,17 +160,17 @@ def quotes_of(rows: Iterable[Attribute]) -> list[dict[str, Any]]:
     return list({(q["conversation"], q["message"], q["quote"]): q for row in rows for q in row.evidence}.values())
 
 
-def shown(quote: dict[str, Any], told: UserHistory) -> dict[str, Any]:
+def shown(quote: dict[str, Any], history: UserHistory) -> dict[str, Any]:
     """The quote in the conversation's own words, with its place if annotators see that conversation."""
     turn = (quote["conversation"], quote["message"])
-    if turn not in told.places:
+    if turn not in history.places:
         return {"quote": remove_personal(quote["quote"])[0]}
-    number, at = told.places[turn]
-    text, ((start, end),), _ = without_personal(told.texts[turn], [(quote["start"], quote["end"])])
+    number, at = history.places[turn]
+    text, ((start, end),), _ = without_personal(history.texts[turn], [(quote["start"], quote["end"])])
     return {"quote": text[start:end], "conversation": number, "turn": at}
 
 
-def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: bool = False) -> UserHistory:
+def read_history(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: bool = False) -> UserHistory:
     """Read the user's conversations, oldest first; if there is no room for all, those with evidence go before others.
 
     Personal details are taken out by rule before anybody sees them. Conversations that their source marks as toxic or
@@ -185,21 +185,21 @@ def tell(corpus: Corpus, user: CorpusUser, needed: set[str | None], *, marked: b
             kept.add(sha256)
             room -= characters
     hidden = set() if marked else set(own.filter(TOXIC_OR_REDACTED).values_list("sha256", flat=True))
-    told = UserHistory(left_out=len(sizes) - len(kept), hidden=hidden)
+    history = UserHistory(left_out=len(sizes) - len(kept), hidden=hidden)
     for row in rows.filter(sha256__in=kept).iterator(chunk_size=20):
         turns = []
         for at, message in enumerate(row.messages):
             if message["role"] == "system" or not message["content"].strip():
                 continue
             text, found = remove_personal(message["content"])
-            told.personal += sum(found.values())
+            history.personal += sum(found.values())
             turns.append({"role": message["role"], "text": text})
-            told.places[row.sha256, at] = (len(told.history) + 1, len(turns))
-            told.texts[row.sha256, at] = message["content"]
+            history.places[row.sha256, at] = (len(history.history) + 1, len(turns))
+            history.texts[row.sha256, at] = message["content"]
         if turns:
-            title = f"{row.began_at:%-d %B %Y}" if row.began_at else f"Conversation {len(told.history) + 1}"
-            told.history.append({"title": title, "turns": turns})
-    return told
+            title = f"{row.began_at:%-d %B %Y}" if row.began_at else f"Conversation {len(history.history) + 1}"
+            history.history.append({"title": title, "turns": turns})
+    return history
 
 
 def push_attributes(

@@ -1,7 +1,7 @@
 """Draws a sample of people, spread as far as possible from specialists to generalists, and measures their diversity."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,7 +13,17 @@ from analysis.models import Attribute, Corpus, CorpusStep
 from analysis.people.attributes import Person, in_pieces, read_vectors
 from analysis.people.corpora.seeded_sampling import draw, generator
 from analysis.people.funnel import take_sample_back
-from analysis.people.steps import ACTOR, NAMES, PeopleBusy, PeopleError, report_of, require_merged, say_busy, step_of
+from analysis.people.steps import (
+    ACTOR,
+    NAMES,
+    PeopleBusy,
+    PeopleError,
+    Show,
+    report_of,
+    require_merged,
+    say_busy,
+    step_of,
+)
 from analysis.stats.diversity import (
     BANDS,
     distance_between,
@@ -29,7 +39,6 @@ from surveys.studies.wording import plural
 
 SIZE = 5_000
 NAME = re.compile(r"[-a-zA-Z0-9_]{1,30}")
-Show = Callable[[float, int], None]
 
 COUNTS = """
 SELECT u.id, u.key, count(*) FROM analysis_corpususer u JOIN analysis_attribute a ON a.user_id = u.id
@@ -81,11 +90,11 @@ def sample_users(
     settings, beside = {"size": size, "seed": seed}, report_of(corpus, NAMES.SAMPLE).get("samples", {})
     with step_of(corpus, NAMES.SAMPLE, settings, actor) as step:
 
-        def tell(share: float, number: int) -> None:
+        def advance(share: float, number: int) -> None:
             step.show(share / 2)
             show(share, number)
 
-        pool = read_pool(corpus, merged.settings["model"], seed, tell)
+        pool = read_pool(corpus, merged.settings["model"], seed, advance)
         eligible = pool.part(np.flatnonzero(~np.isnan(pool.scores)))
         bands, chosen = choose(eligible, size)
         _store(corpus, eligible, bands, chosen)

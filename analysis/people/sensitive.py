@@ -9,7 +9,7 @@ LIMB = "leg|arm|hand|foot|finger|toe|eye|ear|breast|kidney|lung"
 ACHES = (
     f"back|neck|head|tooth|stomach|belly|chest|heart|knee|hip|joint|muscle|shoulder|wrist|ankle|elbow|spine|skin|{LIMB}"
 )
-# For people only: who is German, not what is German.
+# Matched for people only: a German user, not a German car.
 DEMONYMS = r"""
     afghan | albanian | algerian | american | argentin\w+ | armenian | australian | austrian | azerbaijani |
     bangladeshi | belarusian | belgian | bolivian | bosnian | brazilian | british | brit | bulgarian | cambodian |

@@ -1,6 +1,6 @@
 """Records each step with the users of a corpus: by whom, with which settings, how far it is, and what came out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from surveys.studies.wording import RaisedAs
 
 ACTOR = "command line"
 Whose = dict[str, int] | None  # who ordered something: `account` and `study`
+Show = Callable[[float, int], None]  # gets the share and the number that are done
 NAMES = CorpusStep.Name
 # Steps whose results go when a step is repeated.
 LATER = {"filter": ("sample",), "merge": ("sample",)}
@@ -54,8 +55,8 @@ def require_other(account: Any, corpus: Corpus, other: Study, *, is_target: bool
         require_use(account, other, corpus)
 
 
-def ask_again(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tuple[Any, Study] | None:
-    """Who ordered a step and for which study, or None for the server. Raises PeopleError if they no longer may."""
+def recheck_order(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> tuple[Any, Study] | None:
+    """Return who ordered a step and for which study, None for the server. Raises PeopleError if they no longer may."""
     if whose is None:
         return None
     account = get_user_model().objects.filter(pk=whose["account"]).first()

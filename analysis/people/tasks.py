@@ -6,7 +6,7 @@ from typing import Any
 from celery import shared_task
 
 from analysis.models import Corpus, CorpusStep, CorpusUpload, Endpoint
-from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder, local_embedder
+from analysis.people.corpora.embeddings import EmbeddingError, endpoint_embedder, local_embedder
 from analysis.people.corpora.importing import ImportFailed
 from analysis.people.corpora.uploads import forget_stale, import_upload
 from analysis.people.filters import FilterSettings, SettingError
@@ -15,7 +15,7 @@ from analysis.people.merging import merge_attributes
 from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users
 from analysis.people.stages.portions import Portion
-from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, ask_again, note_failure, step_of
+from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, note_failure, recheck_order, step_of
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault
 from surveys.studies.wording import RaisedAs
@@ -28,13 +28,15 @@ def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str,
     """Do a step if those who ordered it still may; if it fails, the reason is kept with it."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
-        ordered = ask_again(whose, corpus, settings)
+        ordered = recheck_order(whose, corpus, settings)
         if ordered and name == NAMES.IMPORT and not corpus.may_be_changed_by(ordered[0]):
             raise PeopleError(f"{corpus.name} belongs to others now. Nothing was imported.")
         if name == NAMES.FILTER:
             filter_users(corpus, FilterSettings(**settings), actor=actor)
         elif name == NAMES.MERGE:
-            merge_attributes(corpus, _embedder(settings.pop("endpoint", "")), **settings, actor=actor)
+            endpoint = settings.pop("endpoint", "")
+            embedder = endpoint_embedder(Endpoint.objects.get(name=endpoint)) if endpoint else local_embedder()
+            merge_attributes(corpus, embedder, **settings, actor=actor)
         elif name == NAMES.SAMPLE:
             sample_users(corpus, **settings, actor=actor)
         elif name == NAMES.PUSH:
@@ -55,10 +57,6 @@ def people_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str,
 def forget_stale_uploads() -> int:
     """Delete uploads that were abandoned, since they hold what people wrote."""
     return forget_stale()
-
-
-def _embedder(endpoint: str) -> Embedder:
-    return endpoint_embedder(Endpoint.objects.get(name=endpoint)) if endpoint else local_embedder()
 
 
 def _push(corpus: Corpus, settings: dict[str, Any], actor: str) -> None:

@@ -17,11 +17,11 @@ from analysis.exports.api import PAGING, BadRequest, Conflict, Pages, first_faul
 from analysis.exports.refusals import TRUE, Operation, check_named, refused, say_unknown, whole_from
 from analysis.models import Completion, Run
 from analysis.models.conditions import STORED
-from analysis.people.pages.api import STEPS, corpus_and_study, tell_steps
+from analysis.people.pages.api import STEPS, corpus_and_study, describe_steps
 from analysis.people.pages.views import order_step
 from analysis.people.steps import PeopleError
 from analysis.runs.asking.plans import ORDERED
-from analysis.runs.lanes.runs import COUNTS, RunError, RunProgress, failures, progress, stand
+from analysis.runs.lanes.runs import COUNTS, RunError, RunProgress, failures, progress, progress_of
 from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, MOST_NOTE, act, read_given
 from analysis.runs.pages.asking_views import AskForm
 from analysis.runs.pages.new_run import DOLLARS, TOKENS, RunForm, estimate_run, order_run
@@ -42,7 +42,7 @@ class EstimateSerializer(serializers.Serializer):
 
 
 class RunSerializer(serializers.ModelSerializer):
-    """What a run is; how far it is stands beside it."""
+    """A run without its progress."""
 
     study = serializers.SlugRelatedField(slug_field="slug", read_only=True, allow_null=True)
     version = serializers.IntegerField(source="version.number", default=None, allow_null=True)
@@ -74,7 +74,7 @@ class RunSerializer(serializers.ModelSerializer):
 
 
 class StandingSerializer(RunSerializer):
-    """A row of the list: a run and how far it is."""
+    """A row of the list: a run with its progress."""
 
     vars().update({name: serializers.IntegerField() for name in COUNTS})
     calls_per_second = serializers.FloatField()
@@ -89,7 +89,7 @@ class StandingSerializer(RunSerializer):
 
 
 # Help for programs on form fields, in place of the page's words.
-TOLD = {
+RUN_HELP = {
     "benchmark": "Its name, to ask its items. Default: the study's prompts are asked.",
     "prompt_form": f"How an item is put. Default: {Plan.prompt_form}.",
     "prompts": "Slugs of the study's prompts. Default: all.",
@@ -101,14 +101,14 @@ KINDS = ("BooleanField", "DecimalField", "FloatField", "IntegerField")  # with o
 BOUNDS = ("min_value", "max_value", "max_digits", "decimal_places")
 
 
-def order_fields(form: type[forms.Form], told: Mapping[str, str]) -> dict[str, serializers.Field]:
+def order_fields(form: type[forms.Form], helps: Mapping[str, str]) -> dict[str, serializers.Field]:
     """The fields of a form as a program sends them, for the schema."""
-    fields = {name: order_field(field, told.get(name)) for name, field in form.base_fields.items()}
-    return fields | {"dry_run": serializers.BooleanField(required=False, help_text=told["dry_run"])}
+    fields = {name: order_field(field, helps.get(name)) for name, field in form.base_fields.items()}
+    return fields | {"dry_run": serializers.BooleanField(required=False, help_text=helps["dry_run"])}
 
 
-def order_field(field: Any, told: str | None) -> serializers.Field:
-    words = told or " ".join(filter(None, (field.label and f"{field.label}.", field.help_text)))
+def order_field(field: Any, help_text: str | None) -> serializers.Field:
+    words = help_text or " ".join(filter(None, (field.label and f"{field.label}.", field.help_text)))
     said = {"required": field.required, "help_text": words}
     said |= {bound: getattr(field, bound) for bound in BOUNDS if hasattr(field, bound)}
     if isinstance(field, forms.MultipleChoiceField):
@@ -119,7 +119,7 @@ def order_field(field: Any, told: str | None) -> serializers.Field:
     return getattr(serializers, kind if kind in KINDS else "CharField")(**said)
 
 
-ORDER = inline_serializer("NewRun", order_fields(RunForm, TOLD))
+ORDER = inline_serializer("NewRun", order_fields(RunForm, RUN_HELP))
 STARTED = inline_serializer(
     "StartedRun",
     {
@@ -153,7 +153,7 @@ class Runs(Operation):
         study = study_for(request.user, slug)
         pages = Pages()
         page = pages.paginate_queryset(runs_of(study).select_related("study"), request, view=self)
-        return pages.get_paginated_response(StandingSerializer(stand(page), many=True).data)
+        return pages.get_paginated_response(StandingSerializer(progress_of(page), many=True).data)
 
     @extend_schema(
         operation_id="start_run",
@@ -253,9 +253,9 @@ class ChangeRun(Operation):
 def changing(action: str, summary: str, body: Any = None) -> Any:
     """The view of an action, with its schema."""
     responses = {200: PROGRESS, **refused(403, 409)}
-    told = extend_schema(operation_id=f"{action}_run", request=body, responses=responses, summary=summary)
+    schema = extend_schema(operation_id=f"{action}_run", request=body, responses=responses, summary=summary)
     view: Any = type(f"{action.capitalize()}Run", (ChangeRun,), {"action": action})
-    return extend_schema_view(post=told)(view).as_view()
+    return extend_schema_view(post=schema)(view).as_view()
 
 
 BODIES = {"resume": RESUME, "note": NOTE}
@@ -264,7 +264,7 @@ CHANGES = {
 }
 
 
-# --- calls with what was answered
+# --- calls with their answers
 
 FILTERS = [
     OpenApiParameter("run", whole_from(1), description="Only this run's."),
@@ -343,13 +343,13 @@ def filtered(rows: QuerySet[Completion], request: Request, study: Study) -> Quer
 
 # --- runs about a corpus, which belong to no study
 
-TOLD_OF_ASKING = {
+ASKING_HELP = {
     "endpoint": "Its name.",
     "texts": "Of candidates: what people might ask, one a line, or JSON lines with id and prompt.",
     "prompts": "Of candidates: the study that has them.",
     "dry_run": "Plan it and send nothing.",
 }
-ASKING = inline_serializer("Asking", order_fields(AskForm, TOLD_OF_ASKING))
+ASKING = inline_serializer("Asking", order_fields(AskForm, ASKING_HELP))
 BUTTONS = [action for action, control in ACTIONS.items() if control.able]
 
 
@@ -364,7 +364,7 @@ class CorpusRuns(Operation):
         (found, study), pages = corpus_and_study(request, slug, corpus), Pages()
         rows = runs_about_corpora(request.user, study).filter(corpus=found)
         page = pages.paginate_queryset(rows, request, view=self)
-        return pages.get_paginated_response(StandingSerializer(stand(page), many=True).data)
+        return pages.get_paginated_response(StandingSerializer(progress_of(page), many=True).data)
 
 
 class AskCorpus(Operation):
@@ -388,7 +388,7 @@ class AskCorpus(Operation):
         settings = form.settings() | ({"dry_run": True} if dry_run else {})
         with RaisedAs(Conflict, PeopleError):
             order_step(found, task, settings, request.user, study, ask_step)
-        return Response(tell_steps(found), status=202)
+        return Response(describe_steps(found), status=202)
 
 
 class ChangeCorpusRun(Operation):

@@ -1,4 +1,4 @@
-"""Shared by commands that start runs: their options, the plan they print, and the way to the end with a bar."""
+"""Shared by commands that start runs: their options, the plan they print, and sending with a progress bar."""
 
 import sys
 import threading
@@ -22,16 +22,14 @@ from analysis.runs.lanes.lanes import LaneInterrupted
 from analysis.runs.lanes.runs import RunError, failures, planned_before, progress, resume, run_inline, start
 from analysis.runs.pages.actions import read_budget
 from analysis.runs.pages.words import say_before, say_estimate
-from analysis.runs.recipes.fitting import TokenizerError
 from analysis.runs.recipes.plans import Plan, RunPlanError, choose_prompts, plan_run, say_notes
-from analysis.runs.recipes.questions import BenchmarkPromptError
 from analysis.runs.tasks import enqueue_lanes, work_batches
 from surveys.models import Study, StudyVersion
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import ACTOR, Action, Argument, Options, Report, arg, flag
 from surveys.studies.wording import RaisedAs, dollars, duration, fill
 
-ERRORS = (RunError, RunPlanError, EndpointError, ConditionError, TokenizerError, BenchmarkPromptError)
+ERRORS = (RunError, RunPlanError, EndpointError, ConditionError)
 IDLE_SECONDS = 15  # without a call in flight before --wait says that there may be no worker
 POLL_SECONDS = 0.5
 MOST_LANES = 64
@@ -51,7 +49,7 @@ class RunAction(Action):
             raise CommandError(" ".join(str(error).split())) from None
 
     def tell(self, report: Report, options: Options) -> str:
-        return say_plan(report["estimate"], report["note"]) if "dry_run" in report else tell_end(report)
+        return say_plan(report["estimate"], report["note"]) if "dry_run" in report else format_end(report)
 
     def failure(self, report: Report) -> str:
         return "" if "dry_run" in report else why_stopped(report)
@@ -117,18 +115,18 @@ def carry_out(options: Options, version: StudyVersion | None = None, **more: Any
     run, estimate = plan_run(plan, repeats, ACTOR, **how)
     note = say_notes(plan, repeats)
     if options["dry_run"]:
-        tell_waiting(run, 0)
+        print_waiting(run, 0)
         return {"dry_run": True, "estimate": estimate, "note": note}
     if version:
         for source in drawn_from(run):
             lend(source, version.study, ACTOR)  # its members see the messages of the run
     actions.say(f"Run {run.pk}: {say_plan(estimate, note)}")
-    tell_waiting(run, estimate["calls"])
+    print_waiting(run, estimate["calls"])
     return send(run, options)
 
 
-def tell_waiting(run: Run, new: int) -> None:
-    """Say what is sent besides the `new` calls, which alone are in the estimate."""
+def print_waiting(run: Run, new: int) -> None:
+    """Say which earlier calls are sent too; the estimate has only the `new` ones."""
     if words := say_before(*planned_before(run, new)):
         actions.say(words)
 
@@ -184,7 +182,7 @@ def send(run: Run, options: Options) -> Report:
     """Send the run and return how it ended. Raises CommandError if it stopped."""
     run = send_off(run, options)
     end = progress(run)
-    tell_faults(run, end)
+    print_failures(run, end)
     if end["state"] == Run.State.STOPPED:
         raise CommandError(why_stopped(end))
     return {**end, "estimate": run.estimate}
@@ -224,12 +222,12 @@ def run_here(run: Run, number: int) -> None:
 
 def follow(run: Run) -> None:
     """Watch the workers until the run ends."""
-    idle_since, told = time.monotonic(), False
+    idle_since, has_warned = time.monotonic(), False
     while (now := show(run))["state"] == Run.State.RUNNING:
         if now["in_flight"]:
             idle_since = time.monotonic()
-        if not told and time.monotonic() - idle_since > IDLE_SECONDS and not now["waiting_until"]:
-            told = True
+        if not has_warned and time.monotonic() - idle_since > IDLE_SECONDS and not now["waiting_until"]:
+            has_warned = True
             print(
                 "\nNo worker has taken this run yet. Start one (`celery -A fieldstudy worker`), or work on it here: "
                 f"`manage.py run {run.pk} resume --inline`.",
@@ -238,7 +236,7 @@ def follow(run: Run) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def tell_faults(run: Run, end: Report) -> None:
+def print_failures(run: Run, end: Report) -> None:
     for failure in failures(run)[:5]:
         actions.say(f"{failure['count']:,} failed: {failure['reason']}")
     if end["mixed"]:
@@ -246,7 +244,7 @@ def tell_faults(run: Run, end: Report) -> None:
         actions.say(f"This run mixes {len(end['served'])} served models: {names}")
 
 
-def tell_end(end: Report) -> str:
+def format_end(end: Report) -> str:
     words = "Run {run}: {state}, {done:,} of {calls:,} answered, {cost}"
     return words.format(**end, cost=dollars(end["usd"]))
 
@@ -286,13 +284,13 @@ def work_on_tasks(plan: PlanTasks, options: Options) -> tuple[Run, Report]:
         check_endpoint(find_endpoint(options["endpoint"]), options["temperature"] or 0.0)
     run, estimate = plan(ACTOR, again=options["new"], **how)
     if options["dry_run"]:
-        tell_waiting(run, 0)
+        print_waiting(run, 0)
         return run, estimate
     actions.say(f"Run {run.pk}: {say_estimate(estimate)}")
-    tell_waiting(run, estimate["calls"])
+    print_waiting(run, estimate["calls"])
     run = send_off(resume(run), {**options, "inline": not (options["workers"] or options["wait"])})
     end = progress(run)
-    tell_faults(run, end)
+    print_failures(run, end)
     return run, end
 
 
@@ -316,7 +314,7 @@ def execute_tasks(kind: TaskKind, plan: PlanTasks, about: Report, options: Optio
     }
 
 
-def tell_tasks(report: Report) -> str:
+def format_tasks(report: Report) -> str:
     if "dry_run" in report:
         return f"{report.get('corpus') or report['study']}, {report['task']}: {say_estimate(report)}"
     line = "{of}, {task}: {read:reply,replies} read, {unreadable:,} could not be, {failed:call} failed, {cost}"

@@ -200,8 +200,8 @@ class CompletionStore:
             run = Run.objects.filter(**same, temperature__isnull=key.temperature is None).first()
             if run is None:
                 self.done.runs += 1
-                told = {"version_id": self.study.current_id, "state": Run.State.DONE, "created_by": self.actor}
-                run = Run.objects.create(**known, **told, began_at=self.moment, ended_at=self.moment)
+                fixed = {"version_id": self.study.current_id, "state": Run.State.DONE, "created_by": self.actor}
+                run = Run.objects.create(**known, **fixed, began_at=self.moment, ended_at=self.moment)
             self.runs[key] = run
         return self.runs[key]
 

@@ -12,7 +12,7 @@ from celery.signals import worker_shutting_down
 from django.conf import settings
 
 from analysis.models import Corpus, Run
-from analysis.people.steps import PeopleError, Whose, ask_again, note_failure
+from analysis.people.steps import PeopleError, Whose, note_failure, recheck_order
 from analysis.runs.asking.plans import order_asking
 from analysis.runs.asking.replies import read_all_replies, read_replies
 from analysis.runs.lanes import batches
@@ -89,7 +89,7 @@ def read_left_replies() -> int:
 
 @shared_task
 def work_batches() -> int:
-    """Submit calls in batches, and read back what is ready."""
+    """Submit calls in batches, and read back those that are ready."""
     settled = 0
     for run in batches.runs_with_batches():
         try:
@@ -105,7 +105,7 @@ def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, wh
     """Plan tasks about a corpus and hand them to lanes; why that failed is noted with the step."""
     corpus = Corpus.objects.get(pk=corpus_id)
     try:
-        account, study = ask_again(whose, corpus, settings) or (None, None)
+        account, study = recheck_order(whose, corpus, settings) or (None, None)
         run = order_asking(corpus, name, settings, actor, account, study)
     except PeopleError as error:
         note_failure(corpus, name, str(error))

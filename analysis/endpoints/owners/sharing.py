@@ -12,7 +12,7 @@ from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import RANK, Role, role_in
 
-# What is owned and shared, by its word in addresses and commands.
+# Models whose rows are owned and shared, by their words in addresses and commands.
 KINDS: dict[str, Any] = {
     "corpus": Corpus,
     "personas": PersonaSet,
@@ -41,7 +41,7 @@ def require_owner(account: Any, thing: Any) -> None:
         raise PermissionDenied(f"Only the owner of {called(thing)} may do this.")
 
 
-# --- asked at the press -----------------------------------------------------
+# --- checked at each action -----------------------------------------------------
 
 
 def hold(study: Study, alone: bool = False) -> None:
@@ -52,7 +52,7 @@ def hold(study: Study, alone: bool = False) -> None:
 def require_use(account: Any, study: Study, *things: Any) -> None:
     """Hold what is shared with the study. Raises NotShared if the account may not use one of the things there.
 
-    An endpoint must be the study's to use, whoever acts, since it spends the money of the study it belongs to.
+    Every account needs the study's leave for an endpoint, since it spends the money of the study it belongs to.
     """
     hold(study)
     for thing in filter(None, things):

@@ -171,7 +171,7 @@ def lifelike_wait(messages: Sequence[dict[str, str]], draw: str, usual: float) -
     return usual * (1 + characters / 40_000) * Random(f"wait {draw}").lognormvariate(0, 0.35)
 
 
-# --- replies to tasks: by simple rules on what is shown, so that the truth is known
+# --- replies to tasks by simple rules, so that the right answers are known
 
 # How runs.asking shows a conversation.
 CONVERSATION = re.compile(r"<conversation>\n(.*)\n</conversation>", re.S)

@@ -10,7 +10,7 @@ from analysis.people.stages.judged import RULES
 from analysis.runs.asking.kinds import NewTask, Sought
 from analysis.runs.asking.plans import plan_tasks
 from analysis.runs.asking.registry import TASKS, find_kind
-from analysis.runs.commands import ERRORS, INSTRUCTION, TASK_ARGUMENTS, execute_tasks, tell_tasks
+from analysis.runs.commands import ERRORS, INSTRUCTION, TASK_ARGUMENTS, execute_tasks, format_tasks
 from surveys.models import Study
 from surveys.studies.imports.actions import Options, Report, StudyAction, arg, flag
 from surveys.studies.labels import RaterError, find_rater
@@ -54,7 +54,7 @@ class Command(StudyAction):
         return execute_tasks(kind, plan, {"study": study.slug, **chosen_by}, options)
 
     def tell(self, report: Report, options: Options) -> str:
-        return tell_tasks(report)
+        return format_tasks(report)
 
 
 def check_options(name: str, options: Options) -> None:

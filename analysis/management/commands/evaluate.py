@@ -1,6 +1,6 @@
 """Test a trained model on labelled examples."""
 
-from analysis.management.commands.train import VECTORS, tell_figures
+from analysis.management.commands.train import VECTORS, format_figures
 from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.training.examples import TrainingError, find_set
 from analysis.training.using import evaluate_model, find_model
@@ -25,4 +25,4 @@ class Command(Action):
         return report
 
     def tell(self, report: Report, options: Options) -> str:
-        return tell_figures(report)
+        return format_figures(report)

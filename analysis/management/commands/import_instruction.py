@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from analysis.models.conditions import ConditionError
-from analysis.runs.asking.registry import TOLD, keep_instruction, kind_told
+from analysis.runs.asking.registry import INSTRUCTED, imported_kind, keep_instruction
 from surveys.studies.imports.actions import ACTOR, Action, Options, Report, arg, reading
 from surveys.studies.wording import fill
 
@@ -11,7 +11,7 @@ from surveys.studies.wording import fill
 class Command(Action):
     help = "Keep a text as the instruction of a task, or of judges. A changed text is another version; both stay."
     arguments = (
-        arg("task", choices=TOLD),
+        arg("task", choices=INSTRUCTED),
         arg("name", help="its name, for --instruction NAME (for judges --prompt NAME)"),
         arg("file", type=Path),
     )
@@ -23,7 +23,7 @@ class Command(Action):
         with reading(options["file"]):
             kept, is_new = keep_instruction(options["task"], options["name"], options["file"], ACTOR)
         self.characters = len(kept.text)
-        label = kind_told(kept).label
+        label = imported_kind(kept).label
         return {"task": kept.task, "name": kept.name, "version": kept.version, "label": label, "new": is_new}
 
     def tell(self, report: Report, options: Options) -> str:

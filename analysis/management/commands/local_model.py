@@ -22,6 +22,7 @@ class Command(Action):
         port, parallel = options["port"], options["parallel"]
         ending = (signal.SIGINT, signal.SIGTERM)
         before = [signal.signal(number, signal.default_int_handler) for number in ending]
+        server = None  # as long as the model is still loading
         try:
             server = local_model.start_server(port, parallel, options["threads"])
             if options["add"]:

@@ -20,18 +20,17 @@ from analysis.people.merging import SIMILARITY, merge_attributes
 from analysis.people.sampling import POOLS, RULES, SIZE, SampleDraw, sample_beside, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people
 from analysis.people.stages.prompt_lists import ListedPrompt, is_list, prompts_of, read_prompts
-from analysis.people.steps import ACTOR, PeopleError
+from analysis.people.steps import ACTOR, PeopleError, Show
 from analysis.runs.asking.plans import plan_conversations, plan_tasks
 from analysis.runs.asking.registry import find_kind
 from analysis.runs.asking.stages import candidate_tasks
-from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, tell_tasks
+from analysis.runs.commands import INSTRUCTION, TASK_ARGUMENTS, RunAction, execute_tasks, format_tasks
 from analysis.runs.commands import find_study as find_study_with_prompts
 from surveys.studies.imports import actions
 from surveys.studies.imports.actions import Argument, Options, Report, arg, find_study, flag, pushing, reading
 from surveys.studies.wording import fill
 
 ASKED = ("language", "assistant-use", "candidates")
-Show = Callable[[float, int], None]
 
 
 class Command(RunAction):
@@ -82,7 +81,7 @@ def run_filter(corpus: Corpus, options: Options, show: Show) -> Report:
     return filter_users(corpus, settings, show)
 
 
-def tell_filter(report: Report) -> str:
+def format_filter(report: Report) -> str:
     lines = [f"{report['corpus']}: {report['users']:,} users, {report['user_messages']:,} user messages"]
     lines += [
         f"{FILTERS[step['name']].label:20} {-step['left_out']:>8,}  {step['left']:>8,} left" for step in report["steps"]
@@ -141,7 +140,7 @@ def run_merge(corpus: Corpus, options: Options, show: Show) -> Report:
     return merge_attributes(corpus, choose_embedder(options["endpoint"]), *settings, show)
 
 
-def tell_merge(report: Report) -> str:
+def format_merge(report: Report) -> str:
     line = "{corpus}: {attributes:attribute} of {users:user} became {merged:,} at similarity {similarity:g}; "
     line += "{pairs:,} pairs that contradict each other are kept apart, of {conflicting_users:user}"
     return fill(line, **report, pairs=sum(report["conflicts"].values()))
@@ -165,7 +164,7 @@ def run_sample(corpus: Corpus, options: Options, show: Show) -> Report:
     return sample_users(corpus, options["size"], options["seed"], show)
 
 
-def tell_sample(report: Report) -> str:
+def format_sample(report: Report) -> str:
     lines = [f"{report['corpus']}: {report['chosen']:,} of {report['eligible']:,} users chosen"]
     if "name" in report:
         rows = report["diversity"].items()
@@ -212,7 +211,7 @@ def run_push(corpus: Corpus, options: Options, show: Show) -> Report:
     return pushed
 
 
-def tell_push(report: Report) -> str:
+def format_push(report: Report) -> str:
     line = "{study}: {items:item} with {slots:slot} of {users:user} of {corpus}"
     if report.get("kind") == KIND:
         line += (
@@ -227,26 +226,26 @@ def tell_push(report: Report) -> str:
 STEPS: dict[str, PeopleStep] = {
     "filter": PeopleStep(
         "Judge every user by language, scripted templates, activity and use as an assistant.",
-        "users", tuple(map(setting_argument, fields(FilterSettings))), run_filter, tell_filter,
+        "users", tuple(map(setting_argument, fields(FilterSettings))), run_filter, format_filter,
     ),
     "ask": PeopleStep(
         "Let a model judge conversations, for the next filter.",
-        "conversations", ASK, run_ask, tell_tasks,
+        "conversations", ASK, run_ask, format_tasks,
     ),
     "extract": PeopleStep(
         "Let a model list what the kept users' conversations say about them.",
-        "conversations", (*TASK_ARGUMENTS, INSTRUCTION), run_ask, tell_tasks,
+        "conversations", (*TASK_ARGUMENTS, INSTRUCTION), run_ask, format_tasks,
     ),
     "merge": PeopleStep(
         "Merge attributes of one user that say the same.",
-        "attributes", MERGE, run_merge, tell_merge,
+        "attributes", MERGE, run_merge, format_merge,
     ),
     "sample": PeopleStep(
         "Choose users spread from specialists to generalists, and say how diverse they are.",
-        "users", SAMPLE, run_sample, tell_sample,
+        "users", SAMPLE, run_sample, format_sample,
     ),
     "push": PeopleStep(
         "Hand the sampled users' merged attributes, or pairs of prompt and user, to annotators.",
-        "items", PUSH, run_push, tell_push,
+        "items", PUSH, run_push, format_push,
     ),
 }  # fmt: skip

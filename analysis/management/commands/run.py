@@ -7,9 +7,9 @@ from django.core.management.base import CommandError
 from analysis.answers.readings import read_everywhere
 from analysis.models import Run
 from analysis.runs.asking.replies import waiting_replies
-from analysis.runs.commands import WAYS, RunAction, budget, find_study, send, tell_end, why_stopped, write_bar
+from analysis.runs.commands import WAYS, RunAction, budget, find_study, format_end, send, why_stopped, write_bar
 from analysis.runs.lanes import batches, runs
-from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, stand
+from analysis.runs.lanes.runs import RunProgress, end_schedule, make_schedule, progress_of
 from analysis.runs.pages.reads import OWN
 from surveys.studies.imports.actions import Options, Report, arg
 from surveys.studies.wording import dollars
@@ -58,14 +58,14 @@ def unschedule(run: Run, options: Options) -> Report:
     return {"run": run.pk, "schedule": None}
 
 
-def tell_schedule(report: Report) -> str:
+def format_schedule(report: Report) -> str:
     if report["schedule"] is None:
         return f"Run {report['run']} is not repeated any more."
     day = datetime.fromisoformat(report["next_at"])
     return f"Run {report['run']} is repeated {report['schedule']}, next on {day:%d %B %Y}."
 
 
-def tell_run(report: Report) -> str:
+def format_run(report: Report) -> str:
     run, lost = Run.objects.select_related("endpoint").get(pk=report["run"]), report["maybe_paid"]
     lines = [f"Run {run.pk} {run.source} {run.endpoint or run.model}", write_bar(report), report["reason"]]
     lines += [f"{failure['count']:,} failed: {failure['reason']}" for failure in report["failures"]]
@@ -74,13 +74,13 @@ def tell_run(report: Report) -> str:
     return "\n".join(filter(None, lines))
 
 
-def tell_list(report: Report) -> str:
+def format_list(report: Report) -> str:
     return "\n".join(LINE.format(**row, cost=dollars(row["usd"])) for row in report["runs"]) or NONE_YET
 
 
 ACTIONS = {each.__name__: each for each in (show, pause, resume, cancel, retry, schedule, unschedule)}
 # By a key that only their reports have.
-WORDS = {"runs": tell_list, "schedule": tell_schedule, "failures": tell_run, "estimate": tell_end}
+WORDS = {"runs": format_list, "schedule": format_schedule, "failures": format_run, "estimate": format_end}
 
 
 class Command(RunAction):
@@ -113,7 +113,8 @@ class Command(RunAction):
 def list_runs(slug: str | None) -> Report:
     """List runs, the newest first; without `slug` also those without a study, which no page shows."""
     found = Run.objects.filter(study=find_study(slug)) if slug else Run.objects.all()
-    return {"runs": [describe(entry) for entry in stand(list(found.select_related("study", *OWN).order_by("-id")))]}
+    rows = list(found.select_related("study", *OWN).order_by("-id"))
+    return {"runs": [describe(entry) for entry in progress_of(rows)]}
 
 
 def describe(entry: RunProgress) -> Report:

@@ -99,7 +99,7 @@ class Command(Action):
         return self.carry_out(TrainingSettings(**(usual | given)), options)
 
     def tell(self, report: Report, options: Options) -> str:
-        return tell(report)
+        return format_report(report)
 
     def carry_out(self, settings: TrainingSettings, options: Options) -> Report:
         if not 1 <= settings.seeds <= 20 or settings.folds in (1, 2) or not 0 <= settings.folds <= 20:
@@ -146,17 +146,17 @@ class Command(Action):
             raise TrainingError("--positive-weight must be above 0.")
 
 
-def tell(report: Report) -> str:
+def format_report(report: Report) -> str:
     if "state" in report:
         return f"{report['model']} waits for a worker."
     if "baselines" not in report:
         parts = ", ".join(f"{name} {count['n']:,}" for name, count in report["parts"].items())
         return f"{report['n']:,} examples of {report['groups']:,} groups would be used: {parts}"
-    return tell_figures(report)
+    return format_figures(report)
 
 
-def tell_figures(report: Report) -> str:
-    """Tell the figures of the model and its baselines, a line each."""
+def format_figures(report: Report) -> str:
+    """Format the figures of the model and its baselines, a line each."""
     names = [name for name in report["ci"] if name != "why" and name != "best_f1"]
     lines = [
         f"{report['model']}: {report['n']:,} examples of {report['groups']:,} groups, {report['positive']} is positive"

@@ -86,7 +86,7 @@ class Effort(NamedTuple):
 
 
 def effort_of(missing: Any, model: str) -> Effort:
-    """Estimate the effort by timing a few on this computer; if the model is not at hand, only their number is known."""
+    """Estimate the effort, timing a few on this computer; without the model only their number is known."""
     count, endpoint = missing.count(), Endpoint.objects.filter(name=model.partition("/")[0]).first()
     if model == LOCAL and onnxruntime is not None and count:
         texts = [conversation_text(row.messages) for row in missing.order_by("pk")[:MEASURED]]
@@ -158,7 +158,7 @@ def endpoint_embedder(endpoint: Endpoint) -> Embedder:
     """The endpoint's `/embeddings`, with its extra fields, such as {"dimensions": 384}; a scripted one counts words."""
     if endpoint.provider == Endpoint.Provider.FAKE:
         return Embedder(endpoint_name(endpoint), lambda texts: np.stack([_count_words(text) for text in texts]))
-    open_provider(endpoint, 0.0)  # says at once if its address or key will not do
+    open_provider(endpoint, 0.0)  # raises at once if its address or key is unusable
     return Embedder(endpoint_name(endpoint), lambda texts: asyncio.run(_ask_endpoint(endpoint, texts)))
 
 

@@ -1,4 +1,4 @@
-"""Imports a corpus file as a stream: each content once, all that is whole, and nobody who was erased."""
+"""Imports a corpus file as a stream: each conversation once, without broken records and erased users."""
 
 import hashlib
 import hmac
@@ -87,8 +87,8 @@ COPY_IN = f"COPY analysis_conversation ({COLUMNS}) FROM STDIN (FORMAT BINARY)"
 TYPES = ("int8", "text", "bytea", "int4", "int4", "text", "text", "text", "bool", "bool", "timestamptz")
 JSONB = b"\1"  # the version of jsonb's binary form, before its text
 ONCE = "conversation_once"
-# Forces the index for each hash, whatever the planner believes of a table that grows in this transaction: it takes a
-# corpus given as a constant for empty until its rows are counted, and would read all of them for each hash.
+# Forces an index lookup for each hash: the planner takes a corpus that is given as a constant and grows in this
+# transaction for empty until its rows are counted, and would read all of them for each hash.
 FIND_KNOWN = """
 SELECT wanted, known.* FROM unnest(%s::text[]) AS wanted, LATERAL (
   SELECT id, source_id, "user", toxic, redacted FROM analysis_conversation
@@ -203,7 +203,7 @@ def open_reading(path: Path, most_bytes: int | None = None) -> CorpusFile:
 
 
 def read_ahead(rows: Iterator[Row]) -> Iterator[Row]:
-    """Read a batch ahead in a thread: PostgreSQL, a process of its own, stores one while the next is decoded."""
+    """Decode the next batch in a thread while PostgreSQL stores the last one."""
     ahead = batches(rows, BATCH, size_of)
     with ThreadPoolExecutor(1) as thread:
         batch = thread.submit(next, ahead, None)
@@ -285,12 +285,12 @@ def copy_rows(corpus: Corpus, rows: list[Row]) -> None:
 
 def mark_known(known: dict[str, StoredConversation], rows: dict[str, Row]) -> None:
     """Fill in marks that the file gives and that known conversations lack."""
-    told = []
+    changed = []
     for sha256, there in sorted(known.items()):
         missing = {name: getattr(rows[sha256], name) for name in MARKS if getattr(there, name) is None}
-        if any(said is not None for said in missing.values()):
-            told.append(Conversation(pk=there.number, **{name: getattr(there, name) for name in MARKS} | missing))
-    Conversation.objects.bulk_update(told, MARKS)
+        if any(mark is not None for mark in missing.values()):
+            changed.append(Conversation(pk=there.number, **{name: getattr(there, name) for name in MARKS} | missing))
+    Conversation.objects.bulk_update(changed, MARKS)
 
 
 def keep_repeats(corpus: Corpus, others: list[Row]) -> None:

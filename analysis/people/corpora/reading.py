@@ -19,7 +19,7 @@ from surveys.reading.nesting import LONGEST_RECORD as LONGEST
 from surveys.reading.nesting import MEMORY, read_json, read_record_at, say_fault
 
 GZIP, ZSTD, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
-BLOCK = 1 << 18  # larger ones cost more processor time: what is made of them fits no cache
+BLOCK = 1 << 18  # larger ones cost more processor time: their records fit no cache
 ZSTD_STEP = 1 << 10  # bytes unpacked at a time: four of them may become 128 KiB
 MOST_FAULTS, LONGEST_FAULT = 1_000, 1_000  # faults kept, and characters of one
 NEAR_THE_END = 16  # characters: so late an error may be due to the end of what was read so far
@@ -132,7 +132,7 @@ class CorpusFile:
                             yield f"row {number:,}", record
                     whole += shape.row_group(group).num_rows
                     if number != whole:  # the library silently drops rows whose lists span many pages
-                        raise ValueError(f"of its rows {whole - number:,} cannot be read")
+                        raise ValueError(f"rows of this group that cannot be read: {whole - number:,}")
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             self.note(f"after row {number:,}: {error}")
 
@@ -143,7 +143,7 @@ class _ArrayScanner:
     def __init__(self) -> None:
         self.text = ""
         self.at = 0  # where the next item begins in `text`
-        self.more: list[str] = []  # what was read after `text`
+        self.more: list[str] = []  # read after `text`
         self.before = 0  # characters of the file before `text`
         self.lines = 0  # of all that was read
         self.number = 0
@@ -245,7 +245,7 @@ def _split_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-# --- Parquet: what reading a file will take, judged by its page headers before any value is read ---
+# --- Parquet: the memory that reading a file takes, estimated from page headers before any value is read ---
 
 PARQUET_BYTES = LONGEST  # of the records made at a time, or of one record
 # A column with more bytes than the first number may have at most so many times its bytes in the file.
@@ -278,14 +278,14 @@ def _texts_of(shape: FileMetaData) -> list[str]:
 
 
 def _check_group(group: RowGroupMetaData) -> None:
-    """Raise ValueError if the sizes that a row group gives of itself are those of a broken file."""
+    """Raise ValueError if a row group declares sizes that only a broken file has."""
     for column in _columns(group):
         if column.total_uncompressed_size > max(PARQUET_SMALL, MOST_PACKED * column.total_compressed_size):
             raise ValueError(f"a column of one row group becomes more than {MOST_PACKED:,} times larger when unpacked")
 
 
 def _in_portions(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[tuple[pyarrow.RecordBatch, int]]:
-    """Yield rows that may be made into records at once, with the bytes that these take."""
+    """Yield slices small enough to become records at once, with their bytes."""
     for batch in batches:
         size = sum(map(_bytes_of, batch.columns))
         if size <= PARQUET_BYTES:
@@ -317,7 +317,7 @@ class ParquetPage(NamedTuple):
 
 
 def check_footer(path: Path) -> None:
-    """Raise ValueError if the description of the file, which is read whole, is too long."""
+    """Raise ValueError if the footer, which is read whole, is too long."""
     with path.open("rb") as file:
         file.seek(max(path.stat().st_size - 8, 0))
         length = int.from_bytes(file.read(4), "little")
@@ -392,7 +392,7 @@ def _pages(file: BinaryIO, column: ColumnChunkMetaData) -> Iterator[ParquetPage]
         if DICTIONARY in header and values > MOST_SHARED:
             raise ValueError(f"a dictionary has more than {MOST_SHARED:,} values; write smaller row groups")
         if said and FRONT_CODED in (said.get(2) if V1 in header else None, said.get(4) if V2 in header else None):
-            raise ValueError("a column has the encoding DELTA_BYTE_ARRAY, of which nobody can say how long it becomes")
+            raise ValueError("a column has the encoding DELTA_BYTE_ARRAY, whose unpacked size cannot be known")
         yield ParquetPage(size, values, DICTIONARY in header)
         seen += 0 if DICTIONARY in header else values
         begin += length + packed

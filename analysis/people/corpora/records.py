@@ -242,7 +242,7 @@ def field_of(record: Any, name: str, kind: type, what: str) -> Any:
 
 
 def made_up(user: str, messages: list[Message]) -> Record:
-    """Make a record whose id comes from what is said, since none of the three formats gives conversations ids."""
+    """Make a record with an id from its messages, since none of the three formats gives conversations ids."""
     said = short_hash(json.dumps([[message["role"], message["content"]] for message in messages]))
     return Record(messages, source_id=f"{user} {said}"[:LONGEST_ID], user=user, language=LANGUAGE)
 

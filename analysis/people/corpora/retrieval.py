@@ -81,7 +81,7 @@ Chosen = tuple[np.ndarray, np.ndarray, np.ndarray]  # question, vector (both by 
 
 ROUNDING = 1e-6  # of a float32 product: similarities closer than this are compared again, exactly
 EQUAL = 1e-9  # exact similarities that differ less are equal, so that no processor's rounding decides
-FULL = 4  # times what is wanted: beyond it, vectors without a chance are let go
+FULL = 4  # times the wanted number: beyond it, vectors without a chance are dropped
 
 
 class Near(NamedTuple):
@@ -155,7 +155,7 @@ def measure_recall(corpus: Corpus, model: str, number: int) -> float | None:
     return found / wanted
 
 
-# --- the most like each of many questions, chosen while vectors come in, piece by piece
+# --- the vectors most similar to each of many questions, chosen while they come in, piece by piece
 
 
 class Ranking:
@@ -187,10 +187,10 @@ class Ranking:
         asked, place = np.divmod(found, max(len(matrix), 1))
         self.chosen.append((asked, place + start, similarities.ravel()[found]))
         if sum(len(part[0]) for part in self.chosen) > self.most:
-            self.let_go()
+            self.prune()
 
-    def let_go(self) -> Chosen:
-        """Raise the floors to what the best have reached; return what is left, by question, most similar first."""
+    def prune(self) -> Chosen:
+        """Raise each floor to its `number`-th best; return what is left, by question, most similar first."""
         asked, place, similarity = (np.concatenate(column) for column in zip(*self.chosen, strict=True))
         order = np.argsort(4.0 * asked - similarity)  # similarities lie between -1 and 1
         asked, place, similarity = asked[order], place[order], similarity[order]
@@ -206,7 +206,7 @@ class Ranking:
         """For each question, names and similarities, most similar first; equal ones by name."""
         if not self.ends:
             return [[] for _ in self.questions]
-        asked, place, similarity = self.let_go()
+        asked, place, similarity = self.prune()
         similarity = self.measure_close_ones(asked, place, similarity.astype("float64"))
         names = np.concatenate(self.names)[place]
         order = np.lexsort((names, -np.round(similarity / EQUAL), asked))

@@ -26,7 +26,7 @@ from surveys.studies.wording import plural
 PART_BYTES = 4_000_000  # proxies and the server take that much at once
 MOST_BYTES = 2_000_000_000
 MOST_UNPACKED = 20_000_000_000
-FAULTS_TOLD = 20
+FAULTS_LISTED = 20
 KEPT = timedelta(days=1)  # parts of a file whose rest never came
 FOLDER = "uploads"
 
@@ -50,7 +50,7 @@ def forget_stale() -> int:
 def keep_part(upload: CorpusUpload, number: int, content: bytes) -> None:
     """Keep a part, once even if it comes again; all but the last have PART_BYTES. Raises ImportFailed."""
     if len(content) > PART_BYTES or number * PART_BYTES + len(content) > upload.size:
-        raise ImportFailed(f"Part {number} of {upload.filename} is longer than was said.")
+        raise ImportFailed(f"Part {number} of {upload.filename} is longer than announced.")
     try:
         name = kept_files().save(f"{folder_of(upload)}/{number}-{uuid4().hex}", ContentFile(content))
     except OSError as error:
@@ -98,12 +98,12 @@ def _import(upload: CorpusUpload, path: Path, show: Callable[[float, int], None]
 
 
 def _say_faults(upload: CorpusUpload, report: Report) -> str:
-    more = report.fault_count - FAULTS_TOLD
+    more = report.fault_count - FAULTS_LISTED
     lines = [
         f"{upload.filename}: nothing was imported. Faults: {report.fault_count:,}, beside "
         f"{plural(report.whole, 'conversation')} that can be read. Correct the file, or import without its "
         "faulty records.",
-        *report.faults[:FAULTS_TOLD],
+        *report.faults[:FAULTS_LISTED],
         *([f"and {more:,} more."] if more > 0 else []),
     ]
     return "\n".join(lines)

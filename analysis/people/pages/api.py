@@ -1,4 +1,4 @@
-"""The API of people: corpora, what was done with their users, users and attributes row by row."""
+"""The API of people: corpora and their steps, users and attributes row by row."""
 
 from typing import Any
 
@@ -88,15 +88,15 @@ def corpus_and_study(request: Request, slug: str, name: str) -> tuple[Corpus, St
     return get_object_or_404(Corpus.objects.shown_to(request.user, study), name=name), study
 
 
-def tell_steps(corpus: Corpus) -> dict[str, Any]:
-    told = {
+def describe_steps(corpus: Corpus) -> dict[str, Any]:
+    steps = {
         name: {
             **{"state": step["state"], "share": step["row"].share, "settings": step["row"].settings},
             **{"report": step["row"].report, "reason": step["row"].reason},
         }
         for name, step in reads.steps_of(corpus).items()
     }
-    return {"corpus": corpus.name, "steps": told}
+    return {"corpus": corpus.name, "steps": steps}
 
 
 class Corpora(Operation):
@@ -123,7 +123,7 @@ class OneCorpus(Operation):
         upcoming = next_step(standing)
         return Response(
             {
-                **tell_steps(found),
+                **describe_steps(found),
                 "usd": float(cost_of(runs)),
                 "next": upcoming and upcoming.step,
                 "waits": [wait._asdict() for wait in what_waits(standing)],
@@ -155,7 +155,7 @@ class StartStep(Operation):
             raise BadRequest(first_fault(form))
         with RaisedAs(Conflict, PeopleError):
             order_step(found, step, form.cleaned_data, request.user, study)
-        return Response(tell_steps(found), status=202)
+        return Response(describe_steps(found), status=202)
 
 
 class PushItems(Operation):
@@ -188,17 +188,17 @@ class PagedRows(Operation):
     def get(self, request: Request, slug: str, corpus: str) -> Response:
         rows, pages = self.rows(corpus_and_study(request, slug, corpus)[0]).values(*self.columns.values()), Pages()
         page = pages.paginate_queryset(rows, request, view=self)
-        told = [{name: row[path] for name, path in self.columns.items()} for row in page]
-        return pages.get_paginated_response(told)
+        shown = [{name: row[path] for name, path in self.columns.items()} for row in page]
+        return pages.get_paginated_response(shown)
 
 
-def told(name: str, summary: str) -> Any:
+def described(name: str, summary: str) -> Any:
     return extend_schema_view(
         get=extend_schema(operation_id=name, parameters=PAGING, responses={200: ROWS, **refused(403)}, summary=summary)
     )
 
 
-@told("corpus_users", "Users of a corpus, by key")
+@described("corpus_users", "Users of a corpus, by key")
 class Users(PagedRows):
     columns = {name: name for name in USER}
 
@@ -206,7 +206,7 @@ class Users(PagedRows):
         return corpus.users.order_by("key")
 
 
-@told("attributes", "Attributes of a corpus's users, as they came")
+@described("attributes", "Attributes of a corpus's users, as they came")
 class Attributes(PagedRows):
     columns = ATTRIBUTE
 

@@ -55,7 +55,7 @@ class FilterForm(StepForm):
 
 
 class MergeForm(StepForm):
-    similarity = field_of(SIMILARITY, min_value=0.01, max_value=0.99, help_text="At which attributes are one.")
+    similarity = field_of(SIMILARITY, min_value=0.01, max_value=0.99, help_text="From which attributes are merged.")
     least = field_of(
         LEAST_CONFIDENCE, label="Least confidence", min_value=0, max_value=1, help_text="Less is left out."
     )

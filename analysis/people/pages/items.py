@@ -27,7 +27,7 @@ from surveys.studies.pages import saying, show, study_page
 from surveys.studies.wording import RaisedAs, join_words, plural
 
 HERE = "items"
-# What a report counts beside new items, in words.
+# Counts of a report besides new items, in words.
 LEFT = {
     "already_there": "already there",
     "skipped": "already there",

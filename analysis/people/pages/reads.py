@@ -1,4 +1,4 @@
-"""What the pages and the API of people show, with personal details taken out."""
+"""Reads for the pages and the API of people, without personal details."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,6 @@ from django.db.models import Count, Q, QuerySet
 
 from analysis.models import Attribute, Conversation, Corpus, CorpusStep, CorpusUser, PersonaSet, Task
 from analysis.people.evidence import without_personal
-from analysis.people.filters import FILTERS
 from analysis.people.merging import conflicts_of
 from analysis.people.pushing import quotes_of
 from analysis.people.steps import is_busy
@@ -29,7 +28,7 @@ DISTANCES = {
 
 
 def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
-    """Every corpus that the account may use here, with the numbers of what is in it."""
+    """Every corpus that the account may use here, with its sizes."""
     shown = Corpus.objects.shown_to(account, study)
     rows = shown.order_by("name").annotate(n=Count("conversations"))
     kept = dict(shown.values_list("pk").annotate(n=Count("users", filter=Q(users__left_out_by=""))))
@@ -45,7 +44,7 @@ def corpora(account: Any, study: Study) -> list[dict[str, Any]]:
 
 
 def persona_sets(account: Any, study: Study) -> list[dict[str, Any]]:
-    """Every set of personas that the account may use here, with what is in it and how many runs draw from it."""
+    """Every set of personas that the account may use here, with its sizes and the number of runs that draw from it."""
     shown = PersonaSet.objects.shown_to(account, study)
     described = Count("personas", filter=~Q(personas__description=""))
     sets = shown.order_by("name").annotate(described=described, rows=Count("personas"))
@@ -96,10 +95,6 @@ def top_attributes(users: Iterable[CorpusUser]) -> dict[int, list[dict[str, Any]
         if len(shown) < TOP:
             shown.append({"row": row, "text": remove_personal(row.text)[0]})
     return found
-
-
-def verdicts_of(user: CorpusUser) -> list[dict[str, Any]]:
-    return [{"label": FILTERS[name].label, **user.verdicts[name]} for name in FILTERS if name in user.verdicts]
 
 
 def verdicts_of_models(

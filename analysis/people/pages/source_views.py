@@ -146,11 +146,11 @@ def corpora(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         upload = begin(request, form, filename=file.name[-200:], size=file.size)
-        for number, content in enumerate(file.chunks(PART_BYTES)):
-            keep_part(upload, number, content)
         try:
+            for number, content in enumerate(file.chunks(PART_BYTES)):
+                keep_part(upload, number, content)
             order_import(request, upload)
-        except PeopleError as error:
+        except (ImportFailed, PeopleError) as error:
             form.add_error(None, str(error))
         else:
             return redirect("people:corpus", request.study.slug, upload.corpus_name)
@@ -161,9 +161,9 @@ def corpora(request: HttpRequest) -> HttpResponse:
 
 def begin(request: HttpRequest, form: UploadForm, **file: Any) -> CorpusUpload:
     given = form.cleaned_data
-    told = {name: given[name] for name in ("format", "source", "licence")}
+    origin = {name: given[name] for name in ("format", "source", "licence")}
     whose = {"owner": request.user, "created_by": request.user.get_username()}
-    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], **whose, **told, **file)
+    return begin_upload(corpus_name=given["name"], whole_only=not given["faulty"], **whose, **origin, **file)
 
 
 def order_import(request: HttpRequest, upload: CorpusUpload) -> None:
@@ -201,7 +201,7 @@ def find_import(request: HttpRequest, number: int) -> CorpusStep | None:
 
 @study_page(Role.RESEARCHER, require_POST)
 def begin_parts(request: HttpRequest) -> HttpResponse:
-    """Announce an upload; returns the address for its parts, or what is wrong with the form."""
+    """Announce an upload; returns the address for its parts, or the form's faults."""
     form = PartsForm(request.POST, user=request.user)
     if not form.is_valid():
         faults = [

@@ -1,4 +1,4 @@
-"""The console's pages of people: one corpus with its funnel and sample, and one person with what is said of them."""
+"""The console's pages of people: one corpus with its funnel and sample, and one person with their attributes."""
 
 import json
 from collections.abc import Mapping
@@ -101,7 +101,7 @@ def say_corpus(found: Corpus, report: dict) -> str:
 
 
 def progress_page(request: HttpRequest, found: Corpus) -> dict:
-    """What changes while the page is open: steps, runs, what waits, which step is next."""
+    """The part that changes while the page is open: steps, runs, what waits and what is next."""
     steps, runs = reads.steps_of(found), asking_runs(found, request.user, request.study)
     standing = CorpusStanding(found, steps, runs)
     upcoming = next_step(standing)
@@ -112,7 +112,7 @@ def progress_page(request: HttpRequest, found: Corpus) -> dict:
         "runs": runs[:MOST_RUNS],
         "more_runs": len(runs) - MOST_RUNS,
         "cost": dollars(cost_of(runs)),
-        "waits": [wait for wait in what_waits(standing) if not said_above(wait, upcoming)],
+        "waits": [wait for wait in what_waits(standing) if not repeats(wait, upcoming)],
         "next": upcoming,
         "next_title": title_of(upcoming),
         "unasked": standing.unasked,
@@ -121,8 +121,8 @@ def progress_page(request: HttpRequest, found: Corpus) -> dict:
     }
 
 
-def said_above(wait: Due, upcoming: Due | None) -> bool:
-    """Whether the next step already says it."""
+def repeats(wait: Due, upcoming: Due | None) -> bool:
+    """Whether the wait says the same as the next step."""
     return upcoming is not None and wait.step == upcoming.step and wait.words.startswith(upcoming.words)
 
 
@@ -206,7 +206,7 @@ def person(request: HttpRequest, name: str, number: int) -> HttpResponse:
         "people/person.html",
         HERE,
         person=user,
-        verdicts=reads.verdicts_of(user),
+        verdicts=[{"label": FILTERS[name].label, **user.verdicts[name]} for name in FILTERS if name in user.verdicts],
         clusters=clusters,
         conflicts=sum(len(cluster["against"]) for cluster in clusters) // 2,
         chosen=chosen,

@@ -1,4 +1,4 @@
-"""What is to be done with a corpus: runs about it and their cost, what waits for somebody, and the next step."""
+"""A corpus's open work: runs about it and their cost, what waits for somebody, and the next step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class CorpusStanding:
     def __init__(self, corpus: Corpus, steps: Steps, runs: Sequence[AskingRun]) -> None:
         self.corpus, self.steps, self.runs = corpus, steps, runs
         self.whole_funnel = self.is_done(NAMES.FILTER)
-        self.told = corpus.conversations.exclude(user="").exists()
+        self.names_users = corpus.conversations.exclude(user="").exists()
         self.use_not_asked = say_use_not_asked(corpus) if self.whole_funnel else ""
         self.not_yet: dict[str, str] = {}  # why some tasks cannot be asked about any conversation yet
         self.unasked = {task: self._unasked(task) for task in ASKED_OF_CONVERSATIONS}
@@ -129,8 +129,8 @@ class CorpusStanding:
         try:
             rows = conversations_to_ask(self.corpus, task).exclude(pk__in=kept)
             number = rows.count()
-        except PeopleError as fault:  # the funnel must first say who is asked about
-            self.not_yet[task] = str(fault)
+        except PeopleError as fault:  # the funnel must first choose the users
+            self.not_yet[task] = self.use_not_asked or str(fault)
             return 0
         return number if number > FEW else sum(map(_has_words, rows.values_list("messages", flat=True)))
 
@@ -208,11 +208,11 @@ def next_step(now: CorpusStanding) -> Due | None:
     if any(step["state"] in GOING for step in now.steps.values()):
         return None
     some = Attribute.objects.filter(user__corpus=now.corpus)
-    if now.told and (not now.whole_funnel or NAMES.FILTER in now.stale):
+    if now.names_users and (not now.whole_funnel or NAMES.FILTER in now.stale):
         return Due(NAMES.FILTER, now.stale.get(NAMES.FILTER) or "Decide who of its users is studied.")
-    if now.told and now.use_not_asked and not some.exists():
+    if now.names_users and now.use_not_asked and not some.exists():
         return Due(NAMES.ASSISTANT_USE, now.use_not_asked)
-    if now.told and now.unasked[NAMES.EXTRACT] and (now.is_asked(NAMES.EXTRACT) or not some.exists()):
+    if now.names_users and now.unasked[NAMES.EXTRACT] and (now.is_asked(NAMES.EXTRACT) or not some.exists()):
         number = plural(now.unasked[NAMES.EXTRACT], "conversation")
         return Due(NAMES.EXTRACT, f"{number} of kept users not asked about yet.")
     for asked in now.runs:
@@ -221,7 +221,7 @@ def next_step(now: CorpusStanding) -> Due | None:
             return None if going else Due("resume", f"Run {asked.run.pk} has not come to its end.", asked.run.pk)
     if not some.exists():
         nobody = "Its conversations name no users." if now.corpus.conversations.exists() else "It has no conversations."
-        return None if now.told else Due(NAMES.IMPORT, nobody)
+        return None if now.names_users else Due(NAMES.IMPORT, nobody)
     if not now.is_done(NAMES.MERGE) or NAMES.MERGE in now.stale:
         return Due(NAMES.MERGE, now.stale.get(NAMES.MERGE) or "Make one attribute of those that say the same.")
     if not now.is_done(NAMES.SAMPLE):

@@ -76,7 +76,7 @@ def find_doubts(study: Study, rule: str, models: Iterable[ModelRater]) -> dict[s
 
 
 def make_items(study: Study, into: Study, keys: set[str], rule: str, pilot: bool) -> Iterator[dict[str, Any]]:
-    """Yield what was shown, nothing about who said what: later labels or another rule leave the items as they are."""
+    """Yield what was shown, without any label, so that later labels or another rule change no item."""
     there = AnnotationItem.objects.filter(study=into, pilot=pilot, key__in=keys)
     if taken := sorted(there.exclude(source=study.slug).values_list("key", flat=True)):
         more = f" and {len(taken) - 1:,} more" if len(taken) > 1 else ""

@@ -76,8 +76,8 @@ def known_keys(study: Study, pilot: bool, portion: Portion, **about: Any) -> Kno
     return KnownKeys(frozenset(keys[pilot]), frozenset() if portion.both else frozenset(keys[not pilot]))
 
 
-def in_turn(groups: Iterable[Sequence[T]]) -> list[T]:
-    """The first of each group, then the second of each, and so on: however many are taken, each group has its share."""
+def interleave(groups: Iterable[Sequence[T]]) -> list[T]:
+    """Interleave the groups, one of each in turn, so that any beginning of the result takes an even share of each."""
     known = list(groups)
     longest = max(map(len, known), default=0)
     return [group[place] for place in range(longest) for group in known if place < len(group)]

@@ -1,4 +1,4 @@
-"""All ways to push the items of its stage into a study: one rule for the console, the API and the commands."""
+"""The ways to push items into a study, by its stage; shared by the console, the API and the commands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from surveys.studies.imports.files import ImportFault
 
 @dataclass(frozen=True)
 class PushOrder:
-    """What is pushed into which study. `source` is a corpus, the study of the stage before, or nothing."""
+    """An order to push items into a study. `source` is a corpus, the study of the stage before, or nothing."""
 
     study: Study
     actor: str

@@ -200,11 +200,11 @@ class PreferenceItems:
 
 
 def tags_of_writer(writer: Writer) -> dict[str, Any]:
-    warm = {} if writer.temperature is None else {"temperature": writer.temperature}
+    temperature = {} if writer.temperature is None else {"temperature": writer.temperature}
     own_words = not writer.instruction.removeprefix(TASK).isdecimal()  # a lab's, not the shipped ones
     return {
         GENERATOR: writer.endpoint,
-        **warm,
+        **temperature,
         **({"instruction": writer.instruction} if own_words else {}),
         **({"simulated": True} if writer.provider == Endpoint.Provider.FAKE else {}),
     }
@@ -278,7 +278,7 @@ class Profiles:
         return [text for text in found if text in kept]
 
     def look_up(self, item: AnnotationItem) -> list[str]:
-        if not item.cluster:  # about nobody in particular: items beside it are about other people
+        if not item.cluster:  # about nobody in particular: other items without a user are about other people
             return []
         row = Attribute.objects.filter(pk=attribute_in(item.source), user__corpus__name=item.corpus).first()
         if row:
@@ -291,6 +291,7 @@ class Profiles:
 
 
 def without_details(text: str) -> str:
+    """The text with a word in brackets for each personal detail."""
     return remove_personal(text)[0]
 
 

@@ -108,7 +108,7 @@ def show_chunk(task: Task) -> str:
 
 
 def longest_chunk(endpoint: Endpoint, reply: int, characters_per_token: int) -> int:
-    """Characters of a conversation that fit into the endpoint's window beside the instruction and the reply."""
+    """Characters of a conversation that fit into the endpoint's window with the instruction and the reply."""
     return min(LONGEST_CHUNK, (endpoint.context_window - reply) * characters_per_token - FRAME)
 
 
@@ -303,7 +303,7 @@ WHERE run_id = %s ORDER BY id, place LIMIT 5
 
 
 def count_extracted(run: Run) -> dict[str, Any]:
-    """What is kept of this model's replies about the corpus, and which of this run's entries were no attributes."""
+    """Count the attributes kept from this model's replies about the corpus, and this run's entries that were none."""
     with connection.cursor() as cursor:
         cursor.execute(COUNT, [run.corpus_id, generator_of(run)])
         found = {name: int(value) for name, value in zip(COUNTED, cursor.fetchone(), strict=True)}

@@ -55,7 +55,7 @@ class JudgePrompt:
         return "\n\n".join(filter(None, [said, self.advice.get(kind, ""), shown, asked]))
 
 
-# Says how often people say yes, which agreement with people is to find out; in `LEADING_INSTRUCTIONS`.
+# Leading: it says how often people say yes, which agreement with them is to find out (LEADING_INSTRUCTIONS).
 LEADING_ADVICE = (
     "You judge as a careful person would, for the person whom this is about.\n"
     "- Rest on what is shown, not on what could be. Thin evidence is no evidence.\n"
@@ -229,17 +229,12 @@ def write_judged(prompt: JudgePrompt, task: Task) -> list[Message]:
 
 
 def message_room(endpoint: Endpoint) -> int:
-    """Characters that certainly fit into the endpoint's window beside the reply."""
+    """Characters that certainly fit into the endpoint's window with the reply."""
     return max(0, endpoint.context_window - most_tokens(endpoint)) * CHARACTERS_PER_TOKEN
 
 
 NOT_SAID = "not said"
 LONGEST_REPLY = 2_000  # of what is kept with the label; the whole reply is the call's
-
-
-def read_judged(reply: str, task: Task) -> dict[str, Any]:
-    """Labels by field."""
-    return read_reply(reply, questions_for(work_of(task.run)), task.annotation_item.payload)
 
 
 def keep_labels(prompt: JudgePrompt, run: Run, calls: Sequence[Completion]) -> None:
@@ -266,7 +261,7 @@ def keep_labels(prompt: JudgePrompt, run: Run, calls: Sequence[Completion]) -> N
 
 
 def detail_of(run: Run, call: Completion) -> dict[str, Any]:
-    """How a label came about, to be kept beside it."""
+    """How a label came about, to be kept with it."""
     endpoint = run.endpoint
     return {
         **{"endpoint": endpoint.name, "provider": endpoint.provider, "model": endpoint.model},
@@ -330,7 +325,7 @@ def judge_kind(prompt: JudgePrompt) -> TaskKind:
         prompt.name,
         prompt.version,
         partial(write_judged, prompt),
-        read_judged,
+        lambda reply, task: read_reply(reply, questions_for(work_of(task.run)), task.annotation_item.payload),
         keep=partial(keep_labels, prompt),
         most_tokens=None,
         usual_tokens=40,
@@ -339,7 +334,7 @@ def judge_kind(prompt: JudgePrompt) -> TaskKind:
     )
 
 
-def judge_told(instruction: Instruction) -> TaskKind:
+def imported_judge(instruction: Instruction) -> TaskKind:
     """A judge with an imported instruction instead of the annotators' guidelines."""
     return judge_kind(JudgePrompt(instruction.name, instruction.version, {}, True, instruction.text))
 

@@ -40,7 +40,7 @@ class Sought(NamedTuple):
 
 @dataclass(frozen=True)
 class TaskKind:
-    """A kind of task. Raise `version` whenever a word of its messages changes: runs are told apart by it.
+    """A kind of task. Raise `version` whenever a word of its messages changes: it tells runs apart.
 
     `keep` stores what was read where it belongs, given the calls with their tasks, and may correct the values.
     """
@@ -129,7 +129,7 @@ class NoObject(TaskFault):
 
 
 def read_object(reply: str, *needed: str, read: Callable[[Object], Object] = dict, aside: Sequence[str] = ()) -> Object:
-    """What `read` makes of the object that has all `needed` names.
+    """Apply `read` to the object that has all `needed` names.
 
     Prose, fences and other objects around it make no difference, nor do objects and braces inside it. Objects that
     `read` rejects do not count if another can be read. Two that differ in more than what is `aside` are no answer.

@@ -33,7 +33,7 @@ from analysis.runs.asking.registry import JUDGE, TASKS, VERSIONS, find_kind, kin
 from analysis.runs.asking.replies import read_again
 from analysis.runs.asking.stages import candidate_tasks
 from analysis.runs.lanes.runs import UNFINISHED, RunError, planned_before, resume
-from analysis.runs.recipes.fitting import TokenizerError, counter_for
+from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.messages import hash_messages
 from analysis.runs.recipes.plans import (
     Plan,
@@ -178,7 +178,7 @@ def usual_tokens(run: Run, kind: TaskKind) -> int:
     return min(said, longest_reply(run))
 
 
-RESTS_ON = {"category": "reason", "mentions": "respond"}  # tasks about what another one was answered
+RESTS_ON = {"category": "reason", "mentions": "respond"}  # tasks about the answers to another one
 
 
 def answers_first(study: Study, first: str) -> bool:
@@ -279,7 +279,7 @@ def judge_tasks(items: QuerySet[AnnotationItem], rater: str, orders: Sequence[st
 # --- steps of a corpus
 
 ORDERED = (NAMES.LANGUAGE, NAMES.ASSISTANT_USE, NAMES.EXTRACT, NAMES.CANDIDATES)
-CANNOT_BE_ORDERED = (RunPlanError, RunError, EndpointError, ConditionError, TokenizerError, NotShared)
+CANNOT_BE_ORDERED = (RunPlanError, RunError, EndpointError, ConditionError, NotShared)
 OPTIONS = ("limit", "batch", "again")
 
 
@@ -326,8 +326,8 @@ def _plan(
     how |= {"dry_run": bool(settings.get("dry_run")), "owner": owner}
     kind = TASKS[name]
     if kind.conversations:
-        told = replace(kind, conversations=_counted(kind, conversations_to_ask(corpus, name).count(), show))
-        return plan_conversations(told, corpus, settings["endpoint"], actor, **how)
+        counted = replace(kind, conversations=_counted(kind, conversations_to_ask(corpus, name).count(), show))
+        return plan_conversations(counted, corpus, settings["endpoint"], actor, **how)
     return plan_tasks(
         find_endpoint(settings["endpoint"]), kind, _candidates(corpus, settings, show), actor, corpus=corpus, **how
     )

@@ -11,7 +11,7 @@ from analysis.models.conditions import ConditionError
 from analysis.models.runs import ASIDE, LONGEST_INSTRUCTION, LONGEST_NAME
 from analysis.people.corpora.records import storable
 from analysis.runs.asking.conversations import EXTRACT, LANGUAGE_KIND, USE_KIND
-from analysis.runs.asking.judges import JUDGES, PROMPTS, judge_told
+from analysis.runs.asking.judges import JUDGES, PROMPTS, imported_judge
 from analysis.runs.asking.kinds import TaskKind
 from analysis.runs.asking.stages import (
     CANDIDATES_KIND,
@@ -45,12 +45,12 @@ def find_brought(label: str) -> TaskKind:
     name, _, version = label.rpartition("-")
     for row in Instruction.objects.filter(sha256__startswith=version) if version else ():
         if name == (row.name if row.task == JUDGE else f"{row.task}-{row.name}"):
-            return kind_told(row)
+            return imported_kind(row)
     raise ConditionError(f"The instruction {label} is not known here: another version of Field Study has it.")
 
 
-def kind_told(instruction: Instruction) -> TaskKind:
-    return judge_told(instruction) if instruction.task == JUDGE else TASKS[instruction.task].asked_by(instruction)
+def imported_kind(instruction: Instruction) -> TaskKind:
+    return imported_judge(instruction) if instruction.task == JUDGE else TASKS[instruction.task].asked_by(instruction)
 
 
 def find_kind(task: str, name: str = "") -> TaskKind:
@@ -64,7 +64,7 @@ def find_kind(task: str, name: str = "") -> TaskKind:
             f"There is no instruction {name!r} for {task} ({', '.join(known) or 'none yet'}). "
             f"Bring one: manage.py import_instruction {task} {name} FILE."
         )
-    return kind_told(row)
+    return imported_kind(row)
 
 
 def longest_reply(run: Run) -> int:
@@ -73,13 +73,13 @@ def longest_reply(run: Run) -> int:
 
 
 NAME = re.compile(rf"[a-z][a-z0-9]{{0,{LONGEST_NAME - 1}}}")
-TOLD = (*(name for name in TASKS if name not in PROMPTS), JUDGE)  # what an instruction may be for
+INSTRUCTED = (*(name for name in TASKS if name not in PROMPTS), JUDGE)  # what an instruction may be for
 
 
 def keep_instruction(task: str, name: str, path: Path, actor: str) -> tuple[Instruction, bool]:
     """Keep the instruction in this file; return it, and whether it is new. Raises ConditionError, OSError."""
-    if task not in TOLD:
-        raise ConditionError(f"Instructions are for {', '.join(TOLD)}, not for {task}.")
+    if task not in INSTRUCTED:
+        raise ConditionError(f"Instructions are for {', '.join(INSTRUCTED)}, not for {task}.")
     if not NAME.fullmatch(name) or name in (*TASKS, JUDGE):
         raise ConditionError(
             f"{name!r} names no instruction: take a letter and up to {LONGEST_NAME - 1} letters or digits, all small, "

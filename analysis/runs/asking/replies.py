@@ -1,4 +1,4 @@
-"""Reading replies, each once: into values, kept as their kind keeps them, or into the reason why there are none."""
+"""Reads each reply once: into values, which its kind stores, or into the reason why there are none."""
 
 import logging
 from typing import Any
@@ -38,7 +38,7 @@ def read_again(runs: QuerySet[Run]) -> int:
 
 
 def read_all_replies() -> int:
-    """Read what was left unread when a worker ended between a reply and its reading."""
+    """Read replies that workers left unread when they ended."""
     unread = Task.objects.filter(run=OuterRef("pk"), read_at__isnull=True, completions__status=Status.DONE)
     read = 0
     for run in Run.objects.filter(Exists(unread)).select_related("endpoint", "corpus", "version"):

@@ -51,9 +51,9 @@ PATH: Final = "/v1/chat/completions"
 
 
 def work(run_id: int) -> int:
-    """Submit what is pending and read back what has ended; return the number of rows settled.
+    """Submit pending calls and read back ended batches; return the number of rows settled.
 
-    A run that is paused, stopped or cancelled submits nothing, but what its batches still answer is paid for and kept.
+    A run that is paused, stopped or cancelled submits nothing, but answers of its batches are paid for, and kept.
     """
     run = Run.objects.select_related("endpoint", "version", "study", *DRAWN).get(pk=run_id)
     if run.state != Run.State.RUNNING and not open_batches(run):
@@ -102,20 +102,20 @@ async def work_in_loop(run: Run) -> int:
             raise EndpointError(f"{run.endpoint.name} has no batch API. Plan the run without it (no --batch).")
         try:
             async with await open_database() as database:
-                desk = Desk(run, provider, limiter, database)
-                if not await desk.is_alone():
+                mine = BatchClient(run, provider, limiter, database)
+                if not await mine.is_alone():
                     return 0
                 if run.state == Run.State.RUNNING:
-                    await desk.submit()
-                settled = await desk.collect()
-                await desk.book("").finish()
+                    await mine.submit()
+                settled = await mine.collect()
+                await mine.book("").finish()
                 return settled
         except CallFailed as failure:
             raise EndpointError(failure.reason) from None
 
 
-class Desk:
-    """The place where one run's batches are submitted and fetched."""
+class BatchClient:
+    """Submits and fetches the batches of one run."""
 
     def __init__(self, run: Run, provider: OpenAIProvider, limiter: Limiter, database: Any) -> None:
         self.run, self.provider, self.database = run, provider, database
@@ -126,7 +126,7 @@ class Desk:
         return CallBook(self.database, self.run.pk, name, LEASE_SECONDS)
 
     async def is_alone(self) -> bool:
-        """Whether this is the run's only desk: another would take a batch that is being submitted for a lost one."""
+        """Whether this is the run's only client: another would take a batch that is being submitted for a lost one."""
         lock = await self.database.execute("SELECT pg_try_advisory_lock(hashtext('batches'), %s)", [self.run.pk])
         return (await lock.fetchone() or (False,))[0]
 

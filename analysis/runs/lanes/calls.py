@@ -259,15 +259,15 @@ async def open_database() -> psycopg.AsyncConnection:
 
 
 async def in_thread(work: Callable[..., T], *given: Any) -> T:
-    """Run in a thread what asks Django's database, and close its connections afterwards."""
+    """Run work that queries Django's database in a thread, and close its connections afterwards."""
 
-    def in_turn() -> T:
+    def work_and_close() -> T:
         try:
             return work(*given)
         finally:
             connections.close_all()
 
-    return await asyncio.to_thread(in_turn)
+    return await asyncio.to_thread(work_and_close)
 
 
 async def take_place(database: psycopg.AsyncConnection, run: int, place: int) -> bool:

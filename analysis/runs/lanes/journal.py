@@ -2,7 +2,7 @@
 
 A line is written before another call takes the answer's place in flight, so that a SIGKILL costs only what was in
 flight. There is no fsync: the system keeps what a process has written when the process dies. The files are on the
-worker's computer, and whoever takes the lane's leases back there stores its answers first. Other computers do not see
+worker's computer, and the lane that takes the leases back there stores their answers first. Other computers do not see
 them, and send those calls again like those in flight. A lane that is alive holds a lock on its files.
 """
 
@@ -39,7 +39,7 @@ class Journal:
         self.files[1].truncate(0)
 
     def close(self) -> None:
-        """Close the files; lines not stored stay for whoever comes next."""
+        """Close the files; lines not stored stay for the next lane."""
         for file, path in self.paths.items():
             if os.fstat(file.fileno()).st_size == 0:
                 path.unlink(missing_ok=True)

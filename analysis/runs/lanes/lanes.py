@@ -1,7 +1,7 @@
 """A lane: one event loop that takes a run's pending calls and holds `concurrency` of them in flight.
 
 It leases rows, sets their cost aside, sends them, and stores the answers in small batches. It ends itself
-after a bounded time, far below the broker's visibility timeout; whoever started it starts the next one.
+after a bounded time, far below the broker's visibility timeout, and its caller starts the next one.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from analysis.runs.lanes.calls import (
     write_outcome,
 )
 from analysis.runs.lanes.journal import Journal
-from analysis.runs.recipes.fitting import TokenizerError, counter_for
+from analysis.runs.recipes.fitting import counter_for
 from analysis.runs.recipes.messages import estimate_prompt_tokens, forget_users, messages_for
-from analysis.runs.recipes.questions import BenchmarkPromptError, Subject, reply_format
+from analysis.runs.recipes.questions import Subject, reply_format
 from surveys.models import BenchmarkItem, Prompt
 from surveys.studies.wording import dollars, exact_dollars
 
@@ -54,11 +54,11 @@ LONGEST_BACKOFF = 30.0
 MISLED_BEFORE_STOP = 3
 TICK = 0.5
 ASKED: dict[str, Any] = {"prompt": Prompt, "item": BenchmarkItem}
-CANNOT_GO_ON = (EndpointError, ConditionError, BenchmarkPromptError, TokenizerError)
+CANNOT_GO_ON = (EndpointError, ConditionError)
 
 
 class LaneInterrupted(Exception):
-    """A request to end this process; what was in flight is stored, the rest given back."""
+    """A request to end this process; calls in flight are stored, the rest given back."""
 
 
 class LaneTaken(Exception):
@@ -148,7 +148,7 @@ class Lane:
     # --- rows in
 
     async def feed(self) -> None:
-        """Lease ahead, set the budget aside, hand over; at the end give back what was not sent."""
+        """Lease ahead, set the budget aside, hand over; at the end give back unsent calls."""
         ready = asyncio.create_task(self.lease())
         while not self.is_over and (calls := await ready):
             ready = asyncio.create_task(self.lease())
@@ -411,7 +411,7 @@ def run_lane(
     forget_users()
     try:
         longest_reply(run)  # caches the run's kind for the loop, which may not query the database
-        with unswept_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with frozen_heap(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(open_lane(run, bounds, should_stop, place))
     except CANNOT_GO_ON as error:
         open_state = Run.objects.filter(pk=run_id, state=Run.State.RUNNING)
@@ -420,8 +420,8 @@ def run_lane(
 
 
 @contextmanager
-def unswept_heap() -> Iterator[None]:
-    """Keep the garbage collector off what is in memory already, which it would scan while every call waits."""
+def frozen_heap() -> Iterator[None]:
+    """Keep the garbage collector from scanning what is in memory already while every call waits."""
     gc.freeze()
     try:
         yield

@@ -16,6 +16,7 @@ from django.db.models import Case, Count, F, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from analysis.endpoints.endpoints import EndpointError
 from analysis.endpoints.limits import waiting_until
 from analysis.endpoints.owners.sharing import NotShared, require_shared
 from analysis.models import Completion, Run, Schedule
@@ -58,13 +59,13 @@ def resume(run: Run, budget: Decimal | None = None) -> Run:
 
 def require_unfinished(run: Run) -> None:
     """Raise RunError if nothing is left to go on with; a done run may have been extended since."""
-    over = run.state == State.DONE and run.condition != Run.Condition.IMPORTED  # whose refusal says that it was
+    over = run.state == State.DONE and run.condition != Run.Condition.IMPORTED  # refused with their own words
     if over and not run.completions.filter(status__in=UNFINISHED).exists():
         raise RunError(f"Run {run.pk} is done, so it can't be resumed.")
 
 
 def cancel(run: Run) -> Run:
-    """Cancel for good: what was not sent never will be. Answers are kept."""
+    """Cancel for good: unsent calls are never sent. Answers are kept."""
     return change_state(run, State.CANCELLED, set(OPEN_STATES), "cancelled")
 
 
@@ -96,7 +97,7 @@ def finish_if_empty(run: Run) -> None:
 def retry_failed(run: Run) -> int:
     """Make every failed call pending again and return how many; lost answers stay counted."""
     with transaction.atomic():
-        # Calls before their run: the order in which lanes and whoever erases a user lock them.
+        # Calls before their run: the order in which lanes and erasures lock them.
         failed = run.completions.filter(status=Status.FAILED)
         count = failed.update(status=Status.PENDING, done_at=None, error="", error_kind="")
         run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
@@ -151,7 +152,7 @@ def work_beside(run_id: int, bounds: Bounds, over: threading.Event) -> None:
 
 # --- looking
 
-# A lane leases calls before it sends them: only what was sent is in flight, the rest waits, as what a dead lane had.
+# A lane leases calls before it sends them: only sent ones are in flight; the others wait, as do those of dead lanes.
 SENT = Q(status=Status.LEASED, sent_at__isnull=False, lease_until__gte=Now())
 STANDING = Case(When(~SENT, status=Status.LEASED, then=Value(Status.PENDING.value)), default=F("status"))
 
@@ -191,7 +192,7 @@ class RunProgress:
 COUNTS = ("calls", "done", "failed", "in_flight", "pending")
 
 
-def stand(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunProgress]:
+def progress_of(runs: Sequence[Run], rated: Sequence[Run] | None = None) -> list[RunProgress]:
     """Progress of many runs at one look; with rates of the running ones, unless others are `rated`."""
     rates = measure_rates([run for run in runs if run.state == State.RUNNING] if rated is None else rated)
     counts = count_calls(runs)
@@ -231,7 +232,7 @@ def progress(run: Run, is_new: bool = False) -> dict[str, Any]:
     """A run's progress, for the console, the API and the terminal; `is_new`: the run was read just now."""
     if not is_new:
         run.refresh_from_db()
-    (standing,), models = stand([run], rated=[run]), served(run)
+    (standing,), models = progress_of([run], rated=[run]), served(run)
     return {
         "run": run.pk,
         "state": run.state,
@@ -360,7 +361,7 @@ def repeat_one(schedule_id: int, now: datetime) -> Run | None:
         how = {"budget": first.budget, "again": True, "first_run": first}
         try:
             run, _ = plan_run(plan_of(first), first.repeats, SCHEDULER, **how)
-        except (RunPlanError, ConditionError) as error:
+        except (RunPlanError, ConditionError, EndpointError) as error:
             log.warning("Run %s is not repeated this time: %s", first.pk, error)
             return None
     return start(run)

@@ -49,7 +49,7 @@ def send_on_commit(run: Run) -> None:
 def act(action: str, run: Run, account: Any, study: Study, **given: Any) -> str:
     """Do one of ACTIONS on the pages of `study`; return what was done, in a sentence.
 
-    Raises NotShared if the account may no longer, or the study may not use what a run sends or is sent with.
+    Raises NotShared if the account may no longer do it, or the study may not use the run's endpoint or sources.
     """
     with transaction.atomic():
         require_role(account, study)
@@ -100,7 +100,7 @@ def retry_run(run: Run) -> Done:
 
 def repeat_run(run: Run, days: int = 7) -> Done:
     schedule = make_schedule(run, days)
-    return f"It is repeated every {days} days, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
+    return f"It is repeated {schedule}, next on {schedule.next_at:%-d %B %Y}.", {"every_days": days}
 
 
 def stop_repeating(run: Run) -> Done:

@@ -19,12 +19,12 @@ from analysis.endpoints.owners.sharing import refusal
 from analysis.endpoints.owners.views import sharing_of
 from analysis.models import Completion, Endpoint, Run
 from analysis.models.conditions import drawn_from
-from analysis.people.evidence import without_personal
+from analysis.people.stages.relevant import without_details
 from analysis.runs.asking.judges import rater_of
 from analysis.runs.asking.plans import items_of
 from analysis.runs.asking.replies import count_replies, unreadable
 from analysis.runs.commands import MOST_EXAMPLES
-from analysis.runs.lanes.runs import RunProgress, failures, progress, stand
+from analysis.runs.lanes.runs import RunProgress, failures, progress, progress_of
 from analysis.runs.pages import words
 from analysis.runs.pages.actions import ACTIONS, CANNOT_BE_DONE, act, read_given
 from analysis.runs.pages.reads import (
@@ -70,7 +70,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 
 @study_page(only=require_safe)
 def runs_part(request: HttpRequest) -> HttpResponse:
-    """Show the rows anew: by the clock while a run goes on, or with other filters and then with their address."""
+    """Show the rows again: periodically while a run goes on, or after other filters, with their address."""
     page = runs_page(request)
     asked_for = request.headers.get("HX-Trigger") == FILTER_FORM
     status = 200 if page["live"] or asked_for else STOPS_POLLING
@@ -90,9 +90,9 @@ def runs_page(request: HttpRequest) -> dict[str, Any]:
     rows = Paginator(found, RUNS_ON_PAGE).get_page(request.GET.get("page"))
     live = any(run.state == State.RUNNING for run in every)
     others = [run for run in every if (run.state == State.RUNNING or not live) and run not in rows.object_list]
-    standings = stand([*rows.object_list, *others])
-    telling, chosen = words.telling_settings(every), set(request.GET.getlist("run"))
-    lines = [run_row(entry, telling, str(entry.run.pk) in chosen) for entry in standings[: len(rows.object_list)]]
+    standings = progress_of([*rows.object_list, *others])
+    differing, chosen = words.differing_settings(every), set(request.GET.getlist("run"))
+    lines = [run_row(entry, differing, str(entry.run.pk) in chosen) for entry in standings[: len(rows.object_list)]]
     return {
         "rows": rows,
         "groups": grouped(lines, found, group),
@@ -126,13 +126,13 @@ def is_wanted(run: Run, wanted: dict[str, str]) -> bool:
     return all(word in written for word in wanted["q"].casefold().split())
 
 
-def run_row(entry: RunProgress, telling: Sequence[words.ShownSetting], chosen: bool) -> dict[str, Any]:
+def run_row(entry: RunProgress, differing: Sequence[words.ShownSetting], chosen: bool) -> dict[str, Any]:
     run = entry.run
     return {
         "run": run,
         "standing": entry,
         "simulated": run.is_simulated,
-        "settings": words.say_settings(run, telling),
+        "settings": words.say_settings(run, differing),
         "bar": words.bar_of(entry.counts),
         "calls": words.say_calls(entry),
         "cost": cost_words(run.spent, run.budget),
@@ -158,14 +158,14 @@ def grouped(lines: list[dict[str, Any]], found: Sequence[Run], group: Any) -> li
 
 @study_page(only=require_safe)
 def compare(request: HttpRequest) -> HttpResponse:
-    """Compare two runs: where their settings differ, and what came of each."""
+    """Compare two runs: where their settings differ, and their results."""
     numbers = {int(text) for text in request.GET.getlist("run") if text.isdecimal() and len(text) < 19}
     two = list(runs_of(request.study).filter(pk__in=numbers))[::-1]
     if len(numbers) != 2 or len(two) != 2:
         messages.error(request, "Tick two runs of this study to compare their settings.")
         return redirect("baselines:runs", request.study.slug)
     rows = words.compare_settings(two)
-    lines = [run_row(entry, (), False) for entry in stand(two)]
+    lines = [run_row(entry, (), False) for entry in progress_of(two)]
     different, same = [row for row in rows if row.differ], [row for row in rows if not row.differ]
     return show(request, "runs/compare_runs.html", HERE, lines=lines, different=different, same=same)
 
@@ -273,13 +273,13 @@ def run_page(shown: Run) -> dict:
 
 
 def labels_page(shown: Run) -> dict:
-    """What became of a judge's replies, with the first that hold no label."""
+    """The judge's name as a rater, and the first replies without a label."""
     unread = unreadable(shown).select_related("task__annotation_item").defer("task__annotation_item__payload")
     return {"rater": rater_of(shown), "examples": list(unread[:MOST_EXAMPLES])}
 
 
 def replies_page(shown: Run) -> dict:
-    """What became of a task's replies, with the first unreadable ones and their calls."""
+    """The first unreadable replies of a task, with their calls."""
     calls = unreadable(shown).select_related("task")[:MOST_EXAMPLES]
     return {"unread": [{"call": call.pk, "fault": without_details(call.task.fault)} for call in calls]}
 
@@ -328,7 +328,7 @@ def find_completion(request: HttpRequest, number: int, call: int) -> Completion:
 
 
 def read_for(request: HttpRequest, call: Completion) -> RebuiltMessages:
-    """The messages, if the account may see here what is in front of the question: people wrote it."""
+    """The messages, if the account may see here the texts in front of the question, which people wrote."""
     for source in drawn_from(call.run):
         if not source.is_shown_to(request.user, request.study):
             return RebuiltMessages(None, refusal(source, request.study), call.messages_sha256)
@@ -365,11 +365,6 @@ def completion(request: HttpRequest, number: int, call: int) -> HttpResponse:
 def is_about_people(shown: Run) -> bool:
     """Whether its calls show what users of a corpus wrote."""
     return shown.condition == Run.Condition.TASK and shown.corpus is not None
-
-
-def without_details(text: str) -> str:
-    """The text with a word in brackets for each personal detail."""
-    return without_personal(text, [])[0]
 
 
 @study_page(only=require_safe)

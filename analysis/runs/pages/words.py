@@ -104,7 +104,7 @@ def say_estimate(estimate: dict[str, Any]) -> str:
 
 
 def say_before(calls: int, usd: float) -> str:
-    """What is sent besides the calls of an estimate; empty if nothing is."""
+    """The earlier calls that are sent besides those of an estimate; empty if there are none."""
     return f"{plural(calls, 'call')} planned before will be sent too: about {dollars(usd)}." if calls > 0 else ""
 
 
@@ -145,7 +145,7 @@ def declared(setting: RunSetting) -> ShownSetting:
 
 
 def say_drawn(run: Run) -> list[tuple[str, str]]:
-    """Label and value of each setting of what is in front of the run's prompts."""
+    """Label and value of the settings of the texts in front of the run's prompts."""
     settings = [declared(setting) for setting in STORED if setting.name != "users"]
     return [(setting.label, value) for setting in settings if (value := setting.of(run)) is not None]
 
@@ -186,7 +186,7 @@ SETTINGS = (
 ONE = {"{} repeats": "{} repeat", "{} users": "{} user"}
 
 
-def telling_settings(runs: Sequence[Run]) -> list[ShownSetting]:
+def differing_settings(runs: Sequence[Run]) -> list[ShownSetting]:
     """Settings in which runs of the list that have them differ; all for a single run."""
     return [setting for setting in SETTINGS if setting.short and (len(runs) == 1 or tells_apart(setting, runs))]
 

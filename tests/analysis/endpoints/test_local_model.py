@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ def test_port_in_use_is_named_and_signals_are_as_before(monkeypatch: pytest.Monk
         with pytest.raises(CommandError, match=f"Port {port} can't be used.*Choose another: --port"):
             call_command("local_model", "--port", str(port))
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_model_that_is_stopped_while_it_loads_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local_model, "start_server", interrupt)
+    err = StringIO()
+    call_command("local_model", stderr=err)
+    assert err.getvalue() == "The local model has stopped.\n"
 
 
 @pytest.mark.django_db

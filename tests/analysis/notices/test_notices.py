@@ -24,8 +24,8 @@ from analysis.notices.sending import (
     add_address,
     check_address,
     secret_of,
+    send_if_new,
     server_addresses,
-    tell,
 )
 from surveys.models import Study
 from surveys.studies import access
@@ -101,11 +101,11 @@ def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_cha
     study: Study, receiver: Receiver
 ) -> None:
     row, model = hook(study, receiver), {"task": "verifier", "tier": "frozen", "state": "failed", "started_by": "x"}
-    tell(row.pk)
+    send_if_new(row.pk)
     assert receiver.got == []  # no news, no message
     run = stop_run(study)
     TrainedModel.objects.create(name="mine", study=study, reason="x", **model)
-    tell(row.pk)
+    send_if_new(row.pk)
     ((body, signed),) = receiver.got
     (about,) = json.loads(body)["studies"]
     assert [piece["key"] for piece in about["news"]] == [f"run {run.pk}", f"model {TrainedModel.objects.get().pk}"]
@@ -114,11 +114,11 @@ def test_all_news_is_one_signed_message_and_each_piece_is_told_once_until_it_cha
     key = secret_of(row).encode()
     assert digest == hmac.new(key, at.encode() + b"." + body, hashlib.sha256).hexdigest()
     TrainedModel.objects.update(reason="y")
-    tell(row.pk)
+    send_if_new(row.pk)
     assert len(receiver.got) == 1  # within the hour
     an_hour_later()
-    tell(row.pk)
-    tell(row.pk)
+    send_if_new(row.pk)
+    send_if_new(row.pk)
     assert [len(json.loads(body)["studies"][0]["news"]) for body, _ in receiver.got] == [2, 1]
 
 
@@ -126,7 +126,7 @@ def test_news_that_was_over_is_told_when_it_comes_again(study: Study, receiver: 
     row, run = hook(study, receiver), stop_run(study)
     for state, told in (("stopped", 1), ("running", 1), ("stopped", 2)):
         Run.objects.filter(pk=run.pk).update(state=state)
-        tell(row.pk)
+        send_if_new(row.pk)
         an_hour_later()
         assert len(receiver.got) == told
 
@@ -136,14 +136,14 @@ def test_what_fails_stands_on_the_page_and_is_tried_again_later_each_time(study:
     stop_run(study)
     receiver.status = 302
     for tries, minutes in ((1, 5), (2, 10), (3, 20)):
-        tell(row.pk)
+        send_if_new(row.pk)
         row.refresh_from_db()
         assert row.tries == tries and abs(row.next_at - timezone.now() - timedelta(minutes=minutes)).seconds < 60
         an_hour_later()
     page = lines_of(client.get("/console/teas/notices/"))
     assert "The webhook answered 302. Tried 3 times" in page and "s3cret" not in page and "127.0.0.1/…" in page
     receiver.status = 200
-    tell(row.pk)
+    send_if_new(row.pk)
     row.refresh_from_db()
     assert (row.fault, row.tries) == ("", 0) and len(receiver.got) == 4
 
@@ -209,7 +209,7 @@ def test_an_address_that_leads_inside_since_is_not_called(
     row = hook(study, receiver)
     stop_run(study)
     settings.ALLOW_PRIVATE_ENDPOINTS = False
-    tell(row.pk)
+    send_if_new(row.pk)
     row.refresh_from_db()
     assert "https" in row.fault and receiver.got == []
 
@@ -222,7 +222,7 @@ def test_mail_goes_to_a_study_and_to_whom_the_settings_name(study: Study, settin
     server_addresses()
     run = stop_run(study)
     for row in NoticeAddress.objects.all():
-        tell(row.pk)
+        send_if_new(row.pk)
     assert sorted(mail.to[0] for mail in mailoutbox) == ["ada@example.org", "root@example.org"]
     assert mailoutbox[0].subject == "Teas: 1 piece of news"
     assert f"- Run {run.pk} stopped early: No money is left." in mailoutbox[0].body
@@ -248,11 +248,11 @@ def test_a_full_disk_is_told_to_whom_the_settings_name_alone(
     server_addresses()
     disk.append(News("disk", "The server’s disk is full."))
     for row in NoticeAddress.objects.all():
-        tell(row.pk)
+        send_if_new(row.pk)
     (mail,) = mailoutbox
     assert (mail.to, mail.subject) == (["root@example.org"], "The server: 1 piece of news")
     an_hour_later()
-    tell(NoticeAddress.objects.get(study=None).pk)
+    send_if_new(NoticeAddress.objects.get(study=None).pk)
     assert len(mailoutbox) == 1 and "disk" not in lines_of(log_in(study).get("/console/teas/notices/"))
 
 
@@ -302,7 +302,7 @@ def test_a_study_that_cannot_be_counted_keeps_no_other_news_from_the_server(
     run = stop_run(make_study("draft", slug="herbs"))
     disk.append(News("disk", "The server’s disk is full."))
     monkeypatch.setitem(news.NEWS, "broken", lambda each: 1 / 0 if each == study else [])
-    monkeypatch.setattr(tasks.send_notice, "delay", tell)
+    monkeypatch.setattr(tasks.send_notice, "delay", send_if_new)
     tasks.send_notices()
     (mail,) = mailoutbox
     assert "disk is full" in mail.body and f"Run {run.pk} stopped early" in mail.body
@@ -316,7 +316,7 @@ def test_what_was_told_of_a_study_is_not_told_again_after_it_could_not_be_counte
     settings.EMAIL_HOST = "mail.example.org"
     add_address(study, "mail", "ada@example.org", "hour", "ada")
     run = stop_run(study)
-    monkeypatch.setattr(tasks.send_notice, "delay", tell)
+    monkeypatch.setattr(tasks.send_notice, "delay", send_if_new)
     for broken in (False, True, False):
         monkeypatch.setitem(news.NEWS, "broken", lambda each, broken=broken: 1 / 0 if broken else [])
         an_hour_later()

@@ -250,7 +250,8 @@ def test_a_model_is_asked_of_the_language_that_labels_name_and_all_of_it_must_be
 def test_use_as_an_assistant_is_asked_or_waived_before_anything_is_concluded() -> None:
     rows = make_person("user", talk("user", 3))
     people("corpus", "filter")
-    with pytest.raises(PeopleError, match="Of 1 of 1 kept user no model was asked whether they use .* waive it"):
+    words = r"No model has been asked about the 1 kept user: .* By command: people corpus ask assistant-use"
+    with pytest.raises(PeopleError, match=words):
         conversations_to_ask(rows[0].corpus, "extract")
     keep_verdicts("assistant-use", [(row.pk, "", 0.9) for row in rows], "scripted")
     people("corpus", "filter")

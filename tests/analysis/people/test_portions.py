@@ -8,7 +8,7 @@ from django.core.management import CommandError
 
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
-from analysis.people.stages.portions import draw_balanced, in_turn
+from analysis.people.stages.portions import draw_balanced, interleave
 from analysis.runs.asking.registry import kind_of
 from surveys.annotation.items import push_items
 from surveys.models import AnnotationItem, Study
@@ -165,7 +165,7 @@ def test_draw_takes_the_smallest_share_first_and_goes_on_from_what_is_there() ->
     assert {writer for writer, _ in rest} == {"b"} and {prompt for _, prompt in rest} == set(range(5, 10))
     assert draw_balanced([], lambda each: each, 3, str) == []
     assert draw_balanced(every, lambda each: each, 1, str) == drawn[:1]
-    assert in_turn([[1, 2, 3], [4], []]) == [1, 4, 2, 3]
+    assert interleave([[1, 2, 3], [4], []]) == [1, 4, 2, 3]
 
 
 def test_samples_stand_side_by_side_by_name(corpus: Corpus) -> None:

@@ -191,6 +191,10 @@ def test_store_that_is_full_is_told_in_words(study: Study, monkeypatch: pytest.M
     answer = as_account("researcher").post(f"{where}?part=0", b"x", content_type="application/octet-stream")
     told = "Part 0 of chats.jsonl could not be kept: No space left on device."
     assert (answer.status_code, answer.json()) == (409, {"faults": [told]})
+    page = as_account("researcher").post(
+        "/console/teas/people/", ABOUT | {"file": SimpleUploadedFile("chats.jsonl", line())}
+    )
+    assert page.status_code == 422 and told in lines_of(page)
 
 
 def test_parts_that_wait_in_the_database_move_to_the_store(study: Study) -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
-from analysis.models import Attribute, Completion, Corpus, CorpusStep, Run, Task
+from analysis.models import Attribute, Completion, Corpus, CorpusStep, CorpusUser, Run, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pages.reads import steps_of
 from analysis.people.pages.waiting import AskingRun, CorpusStanding, asking_runs, cost_of, next_step, what_waits
@@ -261,6 +261,18 @@ def test_next_step_leads_from_conversations_to_annotators(
         assert upcoming(corpus) == step
         people("corpus", step)
     assert upcoming(corpus) == "push" and waits(corpus) == []
+
+
+def test_next_step_leads_to_the_question_about_use_where_no_model_was_asked(corpus: Corpus) -> None:
+    people("corpus", "filter")
+    words = "No model has been asked about the 1 kept user: whether they use the assistant as a person would. Ask about"
+    page = as_account("researcher").get(reverse("people:corpus", args=["teas", "corpus"]))
+    assert f'id="next" class="button primary" href="{address("assistant-use")}"' in page.content.decode()
+    for shown in (lines_of(page), lines_of(as_account("researcher").get(address()))):
+        assert words in shown and "people corpus ask" not in shown
+    corpus.users.update(left_out_by="", conversations=1)
+    CorpusUser.objects.filter(key="rare").update(verdicts={"assistant-use": {"asked": 1}})
+    assert standing(corpus).use_not_asked.startswith("No model has been asked about 1 of the 2 kept users: ")
 
 
 def test_what_no_longer_holds_waits(corpus: Corpus, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

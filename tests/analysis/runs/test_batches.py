@@ -40,7 +40,7 @@ def work_until_done(run: Run, seconds: float = 20) -> Run:
     return run
 
 
-async def nothing_yet(desk: batches.Desk) -> int:
+async def nothing_yet(client: batches.BatchClient) -> int:
     return 0
 
 
@@ -206,7 +206,7 @@ def test_cancel_of_a_batch_that_has_ended_meanwhile_reads_its_answers_back(monke
     with serving("--batch-seconds", "0") as server:
         run = make_batched(server, repeats=2)
         with monkeypatch.context() as patch:
-            patch.setattr(batches.Desk, "collect", nothing_yet)
+            patch.setattr(batches.BatchClient, "collect", nothing_yet)
             batches.work(run.pk)
         monkeypatch.setattr(openai.resources.batches.AsyncBatches, "cancel", conflict)
         call_command("run", str(run.pk), "cancel")
@@ -232,7 +232,7 @@ def test_answers_about_a_user_erased_meanwhile_are_read_back_too(monkeypatch: py
         run, _ = plan_run(Plan(endpoint=make_server_endpoint(server), batch=True, **about), 2, "tests")
         run = runs.start(run)
         with monkeypatch.context() as patch:
-            patch.setattr(batches.Desk, "collect", nothing_yet)
+            patch.setattr(batches.BatchClient, "collect", nothing_yet)
             batches.work(run.pk)
         erase_user(corpus, "ann")
         run = work_until_done(run)
@@ -265,7 +265,7 @@ def test_passing_fault_while_a_batch_is_looked_after_does_not_stop_the_run(monke
             raise fault
 
         with monkeypatch.context() as patch:
-            patch.setattr(batches.Desk, method, fail)
+            patch.setattr(batches.BatchClient, method, fail)
             assert batches.work(run.pk) == 0
         return Run.objects.get(pk=run.pk).state
 

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from analysis.models import Completion, Endpoint, Run, SimulatedUser
+from analysis.people.corpora.embeddings import embed_corpus, endpoint_embedder
 from analysis.runs.lanes import runs
 from analysis.runs.lanes.runs import end_schedule, make_schedule, repeat_due
 from analysis.runs.recipes.messages import messages_for
@@ -225,6 +226,20 @@ def test_a_repetition_that_cannot_be_paid_is_left_out_and_holds_up_no_other() ->
     for schedule in schedules:
         schedule.refresh_from_db()
         assert schedule.next_at > later
+
+
+def test_a_repetition_whose_vectors_lost_their_key_holds_up_no_other() -> None:
+    study, corpus = make_study(), make_long_corpus(4)
+    vectors = make_fake(name="vectors", embeddings=True)
+    list(embed_corpus(corpus, endpoint_embedder(vectors)))
+    plan = Plan(endpoint=make_fake(), condition="sp-rag", version=study.current, corpus=corpus, history_size=2)
+    lost, _ = plan_run(plan, 1, "tests")
+    cheap = make_planned(make_study(slug="coffees"), make_fake(name="cheap"))
+    for run in (lost, cheap):
+        make_schedule(run)
+    Endpoint.objects.filter(pk=vectors.pk).update(provider="openai", base_url="https://example.org/v1", key_env="NONE")
+    corpus.conversations.filter(sha256=lost.simulated_users.get(index=0).recipe["hashes"][0]).delete()
+    assert [run.first_run for run in repeat_due(timezone.now() + timedelta(days=8))] == [cheap]
 
 
 def test_ended_schedule_repeats_nothing() -> None:

@@ -237,6 +237,7 @@ def test_repeating_is_scheduled_and_ended(client: Client, study: Study) -> None:
     schedule = Schedule.objects.get(first_run=run)
     assert schedule.next_at - timezone.now() > timedelta(days=6, hours=23)
     assert "The same plan is run again every 7 days" in lines_of(client.get(page_of("run", run.pk)))
+    assert "It is repeated every day, next on" in said(change(client, run, "repeat", days="1"))[0]
     repetition = make_done(study, first_run=run)
     assert f"run {run.pk}," in lines_of(client.get(page_of("run", repetition.pk)))
     change(client, repetition, "stop-repeating")

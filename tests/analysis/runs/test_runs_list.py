@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from analysis.models import Completion, Run
-from analysis.runs.lanes.runs import stand
+from analysis.runs.lanes.runs import progress_of
 from surveys.models import AuditEvent, Study
 from tests.analysis.runs.baseline_factories import make_corpus, make_endpoint, make_run
 from tests.analysis.runs.run_samples import answer, make_done, make_running, page_of
@@ -171,7 +171,7 @@ def test_a_call_answered_while_calls_are_counted_is_counted_once(study: Study) -
         return found
 
     with connection.execute_wrapper(answered):
-        (standing,) = stand([run], rated=[])
+        (standing,) = progress_of([run], rated=[])
     assert standing.counts == {"calls": 6, "done": 3, "failed": 1, "in_flight": 0, "pending": 2}
 
 

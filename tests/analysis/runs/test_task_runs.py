@@ -21,7 +21,7 @@ from analysis.runs.asking.conversations import EXTRACT, generator_of
 from analysis.runs.asking.plans import plan_conversations
 from analysis.runs.asking.registry import longest_reply
 from analysis.runs.asking.replies import count_replies
-from analysis.runs.commands import tell_tasks
+from analysis.runs.commands import format_tasks
 from analysis.runs.lanes.calls import LeasedCall
 from analysis.runs.lanes.lanes import Bounds, Lane
 from analysis.runs.lanes.runs import RunError, cancel, make_schedule, retry_failed, run_inline, start
@@ -355,6 +355,6 @@ def test_killed_worker_loses_nothing_and_asks_nothing_twice() -> None:
 def test_one_reply_and_one_failed_call_are_written_as_one() -> None:
     report = {"task": "extract", "study": "teas", "read": 1, "unreadable": 0, "failed": 1, "usd": 0}
     report |= {"examples": [], "refused_examples": [], "state": "done", "attributes": 1, "users": 1, "refused": 1}
-    said = tell_tasks(report | {"low_confidence": 0, "unlocated": 0, "quotes": 1})
+    said = format_tasks(report | {"low_confidence": 0, "unlocated": 0, "quotes": 1})
     assert "1 reply read, 0 could not be, 1 call failed" in said
     assert "1 attribute of 1 user," in said and "0 of 1 quote in no conversation; 1 entry was no attribute" in said
