@@ -8,7 +8,6 @@ from math import ceil
 from statistics import median
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db import connection
 from django.db.models import Case, CharField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value, When
 from django.utils import timezone
 
@@ -36,8 +35,6 @@ from surveys.studies.wording import plural
 
 State, Step, Origin = Participant.State, Participant.Step, Participant.Origin
 FEWEST = 5  # people below which a median says nothing
-# Prompts are counted by number, since PostgreSQL sorts slugs more slowly.
-BY_SLUG = "SELECT slug, sum(n)::int FROM ({}) AS counted (prompt, n) JOIN surveys_prompt ON id = prompt GROUP BY slug"
 
 
 @dataclass(frozen=True)
@@ -293,13 +290,12 @@ def count_by(rows: QuerySet, column: str, values: list[str]) -> dict[str, int]:
 
 def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]:
     """The prompts of the current version in the file's order, then those that only older versions have."""
-    given = Response.objects.filter(participant__in=people, accepted=True).order_by()
-    counted, values = (
-        given.values_list("prompt").annotate(n=Count("participant", distinct=True)).query.sql_with_params()
+    answered = dict(
+        Response.objects.filter(participant__in=people, accepted=True)
+        .order_by()
+        .values_list("prompt__slug")
+        .annotate(n=Count("participant", distinct=True))
     )
-    with connection.cursor() as cursor:  # nobody answers prompts of two versions, so numbers of people can be added
-        cursor.execute(BY_SLUG.format(counted), values)
-        answered = dict(cursor.fetchall())
     accepted, definition = Q(responses__accepted=True), definition_of(study.current_id)
     came = Q(step=Step.PROMPTS) | Q(context__isnull=False) | Exists(Response.objects.filter(participant=OuterRef("pk")))
     if definition.settings_later:  # nothing else tells who ended at the first prompt
