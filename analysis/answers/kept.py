@@ -27,19 +27,19 @@ from surveys.studies.lifecycle import hold_withdrawals, withdrawals
 # re-read and decided of either.
 SERVER = """
 SELECT
-  json_build_array(people, (SELECT max(response_id) FROM analysis_answer), (SELECT max(id) FROM surveys_readback),
+  json_build_array((SELECT count(*) FROM analysis_answer WHERE response_id IS NOT NULL),
+    (SELECT max(response_id) FROM analysis_answer), (SELECT max(id) FROM surveys_readback),
     (SELECT count(*) FROM surveys_response), (SELECT max(id) FROM surveys_response)),
-  json_build_array(everything - people, (SELECT max(completion_id) FROM analysis_answer),
+  json_build_array((SELECT count(*) FROM analysis_answer WHERE completion_id IS NOT NULL),
+    (SELECT max(completion_id) FROM analysis_answer),
     (SELECT json_agg(json_build_array(run_id, status, calls) ORDER BY run_id, status) FROM (
       SELECT run_id, status, count(*) AS calls FROM analysis_completion
-      WHERE run_id IN (
+      WHERE run_id = ANY(ARRAY(
         SELECT id FROM analysis_run
-        WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s))
+        WHERE (study_id = %(study)s OR study_id IS NULL) AND condition <> ALL(%(aside)s)))
       GROUP BY run_id, status) AS counted)),
   (SELECT count(*) FROM analysis_answer WHERE rules_version < %(rules)s OR rules_version > %(rules)s),
   (SELECT max(id) FROM analysis_answerdecision)
-FROM (SELECT (SELECT count(*) FROM analysis_answer WHERE response_id IS NOT NULL) AS people,
-    (SELECT count(*) FROM analysis_answer) AS everything) AS answers
 """
 
 

@@ -16,16 +16,16 @@ from surveys.studies.files.definitions import frozen
 from surveys.studies.files.schema import CONTEXT, EXCLUSION_KINDS, TYPED, Exclusion
 from surveys.studies.perception import outcome_of
 
+# People as an array: PostgreSQL then reads an index in the order of the groups and sorts nothing.
 PASTES = """
-SELECT participant_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), avg(share_pasted)
+SELECT participant_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), avg(share_pasted ORDER BY prompt_id)
 FROM (
-    SELECT response.participant_id,
+    SELECT participant_id, prompt_id,
            extract(epoch FROM max(submitted_at) FILTER (WHERE accepted) - min(shown_at))::float AS seconds,
-           (array_agg((evidence ->> 'share_pasted')::float ORDER BY revision DESC) FILTER (WHERE accepted))[1]
-               AS share_pasted
-    FROM surveys_response response JOIN surveys_participant participant ON participant.id = response.participant_id
-    WHERE participant.study_id = %(study)s
-    GROUP BY response.participant_id, response.prompt_id
+           (max(ARRAY[revision, (evidence ->> 'share_pasted')::float]) FILTER (WHERE accepted))[2] AS share_pasted
+    FROM surveys_response
+    WHERE participant_id = ANY(ARRAY(SELECT id FROM surveys_participant WHERE study_id = %(study)s))
+    GROUP BY participant_id, prompt_id
 ) answers
 GROUP BY participant_id
 """

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -13,23 +12,30 @@ from analysis.models import Corpus
 from analysis.models.corpora import DIMENSIONS
 
 NAME = np.dtype("S64")
-# One row of PostgreSQL's binary COPY: the number of fields, then each field's length and value.
-ROW = np.dtype(
-    [
-        *(("fields", ">i2"), ("name_bytes", ">i4"), ("name", NAME), ("vector_bytes", ">i4")),
-        *(("dimensions", ">i2"), ("unused", ">i2"), ("vector", ">f4", (DIMENSIONS,))),
-    ]
-)
+KEY = np.dtype(">i8")
+SENT = np.dtype([("dimensions", ">i2"), ("unused", ">i2"), ("vector", ">f4", (DIMENSIONS,))])  # by `vector_send`
+# A piece comes as one long row, since each row costs time in PostgreSQL and here: keys and hashes of conversations,
+# then keys and vectors of those that have one.
 COPY_OUT = """
 COPY (
-  SELECT rpad(c.sha256, 64), v.vector
-  FROM analysis_conversationvector v JOIN analysis_conversation c ON c.id = v.conversation_id
-  WHERE c.corpus_id = {corpus} AND v.model = {model} AND ({user}::text IS NULL OR c."user" = {user})
-    AND ({languages}::text[] IS NULL OR c.language = ANY ({languages}::text[]))
-    AND ({toxic} OR (c.toxic IS NOT TRUE AND c.redacted IS NOT TRUE))
+  SELECT keys, hashes, found.*
+  FROM (
+    SELECT array_agg(id) AS ids, string_agg(int8send(id), '') AS keys, string_agg(sha256::bytea, '') AS hashes
+    FROM (
+      SELECT id, sha256, (row_number() OVER (ORDER BY id) - 1) / {at_once} AS piece
+      FROM analysis_conversation
+      WHERE corpus_id = {corpus} AND ({user}::text IS NULL OR "user" = {user})
+        AND ({languages}::text[] IS NULL OR language = ANY ({languages}::text[]))
+        AND ({toxic} OR (toxic IS NOT TRUE AND redacted IS NOT TRUE))
+    ) AS numbered
+    GROUP BY piece
+  ) AS pieces, LATERAL (
+    SELECT string_agg(int8send(conversation_id), ''), string_agg(vector_send(vector), '')
+    FROM analysis_conversationvector WHERE conversation_id = ANY (ids) AND model = {model} HAVING count(*) > 0
+  ) AS found
 ) TO STDOUT (FORMAT BINARY)
 """
-HEADER_BYTES = 19  # signature, flags, length of the header's extension
+SIGNATURE, HEADER_BYTES = b"PGCOPY", 19  # signature, flags, length of the header's extension
 ROWS_AT_ONCE = 8192  # so that matrix products are few and large
 
 
@@ -52,19 +58,25 @@ class Vectors(NamedTuple):
 
 
 def read_vectors(corpus: Corpus, model: str, pool: Scope = WHOLE) -> Iterator[Vectors]:
-    """Yield the embeddings of a corpus, or of a part of it, in pieces and in no particular order.
-
-    All fields have a fixed length, so that many rows can be taken over as one array.
-    """
-    values = {"corpus": corpus.pk, "model": model, **pool._asdict()}
+    """Yield the embeddings of a corpus, or of a part of it, in pieces and in no particular order."""
+    values = {"corpus": corpus.pk, "model": model, "at_once": ROWS_AT_ONCE, **pool._asdict()}
     query = sql.SQL(COPY_OUT).format(**{name: sql.Literal(value) for name, value in values.items()})
     with connection.cursor() as cursor, cursor.copy(query) as copy:
-        blocks, first = iter(copy), HEADER_BYTES
-        while written := b"".join(islice(blocks, ROWS_AT_ONCE)):
-            rows = np.frombuffer(written, ROW, (len(written) - first) // ROW.itemsize, first)
-            first = 0
-            if len(rows):  # the end of the copy may come alone
-                yield Vectors(rows["name"].copy(), rows["vector"].astype("float32"))
+        for block in copy:
+            fields = fields_of(block[HEADER_BYTES:] if block[: len(SIGNATURE)] == SIGNATURE else block)
+            if fields:  # the end of the copy has none
+                keys, names, found, vectors = map(np.frombuffer, fields, (KEY, NAME, KEY, SENT))
+                order = np.argsort(keys)
+                yield Vectors(names[order[np.searchsorted(keys, found, sorter=order)]], vectors["vector"].astype("f4"))
+
+
+def fields_of(row: memoryview) -> list[memoryview]:
+    """Cut a row of PostgreSQL's binary COPY: the number of fields, then each field's length and value."""
+    fields, at = [], 2
+    while at + 4 <= len(row):
+        begin, size = at + 4, int.from_bytes(row[at : at + 4])
+        fields.append(row[begin : (at := begin + size)])
+    return fields
 
 
 TIE = 1e-6  # similarities from the database that differ less are equal

@@ -211,7 +211,9 @@ def calls_page(request: HttpRequest, shown: Run, calls: int | None = None) -> di
     filtered = any(wanted[name] for name in FILTERS if name != "order")
     if wanted["order"] not in ORDERS:
         wanted["order"] = "answered" if shown.state == State.RUNNING else "sent"
-    rows = page_of(request, find_completions(shown, wanted), CALLS_ON_PAGE, None if filtered else calls)
+    found = find_completions(shown, wanted)
+    rows = page_of(request, found, CALLS_ON_PAGE, None if filtered else calls)
+    rows.object_list = found.filter(pk__in=rows.object_list.values("pk"))  # what stands beside calls, of these alone
     if is_about_people(shown):
         for call in rows:
             call.reply = without_details(call.reply)
