@@ -1,4 +1,4 @@
-"""Annotators' labels: submitted, changed, skipped and taken back, each a revision of its own."""
+"""Annotators' labels: given, changed, skipped and taken back, each time as a new revision."""
 
 import json
 import uuid
@@ -49,7 +49,7 @@ class LabelSubmission:
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """What became of a submission, now committed."""
+    """The outcome of a submission, now committed."""
 
     annotation: Annotation
     feedback: tuple[Feedback, ...] = ()
@@ -96,7 +96,7 @@ def outcome_of(participant: Participant, annotation: Annotation) -> LabelOutcome
 def skip(
     participant: Participant, shown: ShownTask, reason: str, words: str = "", key: uuid.UUID | None = None
 ) -> Annotation:
-    """Leave an item to others; it is not given to this person again. `reason` is one of SKIP_REASONS.
+    """Skip an item, which this person is not given again. `reason` is one of SKIP_REASONS.
 
     Raises LabelFault, and as `submit` does.
     """
@@ -191,7 +191,7 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     )
 
 
-# --- how a label came to be ---
+# --- the page's notes on labelling ---
 
 COUNTS = ("keys", "pointer", "presses", "scrolls", "untrusted")
 HASTY = ("read", "again")
@@ -201,7 +201,7 @@ FASTEST = 10  # words a second: twice what people read with comprehension
 
 
 def count_words(item: AnnotationItem) -> int:
-    """Roughly how many words of an item have to be read; a history is searched, not read, and does not count."""
+    """The approximate number of words to read; a history is searched, not read, and does not count."""
     texts = list(item.payload.values())
     size = 0
     while texts:
@@ -216,7 +216,7 @@ def least_ms(item: AnnotationItem) -> int:
 
 
 def read_trace(raw: str) -> dict[str, Any]:
-    """The page's own notes on how a label came to be, cut to what is documented; {} without JavaScript.
+    """The page's own notes on labelling, cut to the documented keys; {} without JavaScript.
 
     {"ends": {"A", "B": ms of work after which the end of this answer had been in view}, "seen": {"A", "B",
     "history": ms of work with it in view}, "keys", "pointer" (moves), "presses", "scrolls": how many the browser

@@ -1,7 +1,7 @@
-"""What the parts of an answer are for: a list that asks, remembers, weighs or offers names nothing that is advised.
+"""The roles of an answer's parts: a list that asks, remembers, weighs or offers holds no recommendations.
 
-A part is a list with the lines that lead to it. Its role shows in its lead, or in entries most of which speak of the
-person or name what can be asked about. What an answer takes back is left out with everything above it.
+A part is a list with the lines that lead to it. Its role shows in its lead, or in entries most of which describe the
+person or name something to ask about. A correction drops everything above it.
 """
 
 import re
@@ -230,7 +230,7 @@ def _goes_on(before: TextPart, part: TextPart) -> bool:
 
 
 def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
-    """What a part is for, empty if it is the answer or no list, and the line that says so."""
+    """The role of a part, empty if it is the answer or no list, and the line that shows it."""
     if not part.entries or part.first > 1:
         return "", part.start
     first = part.entries[0]
@@ -294,7 +294,7 @@ def _end_of(words: re.Pattern[str], line: str) -> int:
 
 
 def _head(body: str) -> str:
-    """What comes before the explanation of an entry."""
+    """The words of an entry before its explanation, folded."""
     cuts = (mark.search(body, 1) for mark in (COLON, DASH))
     head = body[: min((cut.start() for cut in cuts if cut), default=len(body))]
     return head.partition("(")[0].strip(" *_?.!:").lower()

@@ -1,4 +1,4 @@
-"""Who works on a study: owners, members with other roles, and invitations. Changes to its members are audited."""
+"""A study's team: owners, members with other roles, invitations. Changes to its members are audited."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -82,7 +82,7 @@ def misfits_of_version(study: Study, read: Mapping[str, Any], account: AbstractB
 
 
 def misfits_here(read: Mapping[str, Any]) -> list[Misfit]:
-    """What the file asks for that this server cannot provide."""
+    """Misfits of the file with this server: its benchmark set is missing or too small."""
     return set_misfits(read, benchmark_sizes())
 
 

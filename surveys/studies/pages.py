@@ -1,4 +1,4 @@
-"""What every console page shares: who may open it, the frame around it, and notes."""
+"""The shared part of console pages: access, the frame around them, and notes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
-    """Decorate a page for everybody with an account, which says what it refuses, lacks, or only takes from a form."""
+    """Decorate a page for everybody with an account; refusals, missing pages and form-only addresses are explained."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:

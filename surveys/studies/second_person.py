@@ -1,4 +1,4 @@
-"""If the study file says so, what one researcher asks for happens only once another one confirms it."""
+"""The two-person rule, if the study file has it: one researcher asks, and only another one's confirmation acts."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -20,7 +20,7 @@ class SecondPersonError(Exception):
 
 
 def require(wanted: Collection[str], what: str, study: Study, second: TeamRequest | None) -> None:
-    """Raise SecondPersonError if the file's `second_person` names this and nobody has confirmed it."""
+    """Raise SecondPersonError if the file's `second_person` (`wanted`) names this and nobody has confirmed it."""
     if what not in wanted:
         return
     if second is None or (second.study_id, second.what, second.state) != (study.pk, what, State.CONFIRMED):

@@ -1,4 +1,4 @@
-"""The sections of the editor: which tables of a study file each shows, as cards with a field for each key."""
+"""The sections of the editor: each shows some tables of a study file, as cards with a field for each key."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -139,7 +139,7 @@ def keys_of_entry(name: str, entry: Mapping[str, Any]) -> Mapping[str, Key]:
 
 
 def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
-    """What the tables of options in an entry can name, by their key."""
+    """The names that tables of options in an entry can use, by their key."""
     if name == "cells":
         questions = [each for each in _entries(raw, "questions") if each.get("purpose") == "quota"]
         offered = {
@@ -230,7 +230,7 @@ def languages_left(raw: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Located:
-    """A fault, and where to fix it in the editor."""
+    """A fault, and the place in the editor to mend it."""
 
     fault: StudyFault
     section: str

@@ -1,4 +1,4 @@
-"""A study as data: read from its file with every fault named, kept as a document, and asked what follows."""
+"""A study as data: read from its file with every fault named, kept as a document, and what follows from it."""
 
 import re
 import tomllib
@@ -131,7 +131,7 @@ class Definition(schema.StudyHead):
 
     @property
     def most_asked(self) -> int:
-        """How many messages a person sends who is asked everything."""
+        """Number of messages of a person who is asked everything."""
         return len(self.askings) + (self.matrix.each if self.matrix else 0)
 
     @property
@@ -447,7 +447,7 @@ def letters(prompt: schema.PromptDefinition) -> str:
 
 
 def prompt_text(prompt: schema.PromptDefinition) -> str:
-    """What participants copy and models are asked, to the letter."""
+    """The message that participants copy and models get, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text
     return choice_text(prompt.question, prompt.choices, prompt.request)

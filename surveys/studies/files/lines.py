@@ -1,4 +1,4 @@
-"""Where tables and keys are in a study file, so that a fault can name its line; and the types of its misfits."""
+"""The lines of tables and keys in a study file, for messages about faults; and the types of its misfits."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 DOTTED = rf"{KEY}(?:[ \t]*\.[ \t]*{KEY})*"
 HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({DOTTED})[ \t]*\]")
 ASSIGNMENT = re.compile(rf"[ \t]*({DOTTED})[ \t]*=")
-# What can hold a bracket, a quote or a line end without meaning it: strings and comments.
+# Strings and comments, in which brackets, quotes and line ends mean nothing; and brackets and line ends outside them.
 TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}'
     r"|'''.*?'{3,5}"
@@ -21,7 +21,7 @@ TOKEN = re.compile(
 )
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
-# What was read of a file; the place of something that does not fit, and why it does not.
+# The content of a file as read; a misfit's place and its message, which continues the place.
 Study = dict[str, Any]
 Misfit = tuple[str, str]
 Misfits = Iterator[Misfit]
