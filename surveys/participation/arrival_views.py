@@ -30,7 +30,7 @@ def arrive(
     begin: Callable[[Participant], Participant] | None = None,
     may_return: recruitment.Returns | None = None,
 ) -> HttpResponse:
-    """The entry page, and the answer to its question for consent; `begin` receives each participant who consents."""
+    """The entry page, and the answer to its request for consent; `begin` receives each participant who consents."""
     # A known person may withdraw in another window at the same moment.
     return locks.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
 
@@ -158,7 +158,7 @@ def trouble(
     return render(request, "participation/trouble_at_entry.html", page, status=status)
 
 
-# Addresses that people who paste answers and annotators have in common. A signed link works without cookies.
+# Addresses shared by people who paste answers and annotators. A signed link works without cookies.
 OWN = "<slug:study>/<str:token>/"
 shared: list[URLPattern] = [
     path("<slug:study>/no-consent/", no_consent, name="no-consent"),

@@ -479,7 +479,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 
 
 def leave(request: HttpRequest, **more: Any) -> HttpResponse | None:
-    """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice.
+    """Two ways to stop: return the submission and leave the answers, or erase everything. None before a choice.
 
     Erasing must be confirmed by a tick on a page of its own; `more` is that page's further context.
     """

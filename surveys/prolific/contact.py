@@ -1,4 +1,4 @@
-"""Groups and messages: who may come to a study on Prolific, and what people are told there.
+"""Participant groups and messages on Prolific.
 
 A group is looked for by its name before it is made, and changing its members twice changes nothing. A message, like a
 bonus, is sent once: its row says `sending` before the call leaves, and without an answer nothing is sent again.
@@ -111,7 +111,7 @@ def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) ->
 
 
 def keep_groups(study: Study, client: ProlificClient) -> None:
-    """Update the groups that a person has set up, in the background; what goes wrong is kept for the page."""
+    """Update the groups that a person has set up, in the background; faults are stored for the page."""
     for group in ProlificGroup.objects.filter(study=study).select_related("study"):
         try:
             bring_into_step(group, audit.SYSTEM, client)
@@ -147,7 +147,7 @@ def ask_messages(study: Study, template: str, names: list[str], actor: str) -> i
 
 
 def send_messages(study: Study, client: ProlificClient) -> int:
-    """Send what is asked for, one after the other; return how many. Raises ProlificError if sending must wait."""
+    """Send the queued messages, one after the other; return how many. Raises ProlificError if sending must wait."""
     sent = 0
     mine = ProlificMessage.objects.filter(study=study)
     with only_sender(study) as is_mine:

@@ -1,4 +1,4 @@
-"""Transfer: reads every submission back into rows, sends what was decided, once, and settles it by what shows.
+"""Transfer: reads every submission back into rows, sends decided payments once, and settles them by what shows.
 
 `sending` is committed before a call leaves. A call without an answer, or a worker that died, leaves `unknown`, which
 only reading back resolves. A bonus is sent only while Prolific shows exactly the bonuses in the ledger.
@@ -21,7 +21,7 @@ from surveys.studies.exclusions import excluded_people
 from surveys.studies.lifecycle import ERASED, definition_of, hold_withdrawals
 from surveys.studies.wording import RaisedAs
 
-# Prolific pays "in the following minutes"; what does not show by then did not happen.
+# Prolific pays "in the following minutes"; a payment that does not show by then did not happen.
 SHOWN_BY = timedelta(hours=1)
 BATCH = 100  # payments of one call
 ROWS = 1_000  # submissions of one statement
@@ -95,7 +95,7 @@ def fill_bonuses(found: Iterable[Submission], client: ProlificClient) -> list[Su
 
 
 def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission], reward: int, at: datetime) -> None:
-    """Overwrite submissions with what Prolific says now; the PID is kept only of people who are participants here."""
+    """Overwrite submissions with Prolific's current data; the PID is kept only of people who are participants here."""
     with transaction.atomic():
         hold_withdrawals(study)
         people = dict(Participant.objects.filter(study=study).values_list("pid", "pk"))
@@ -118,11 +118,11 @@ def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission
 
 
 def pay_and_read_back(study: Study, client: ProlificClient) -> bool:
-    """Read back, settle, send what is decided, and read back again. False if somebody else is at it."""
+    """Read back, settle, send decided payments, and read back again. False if another process does so already."""
     with only_sender(study) as is_mine:
         if not is_mine:
             return False
-        # Whoever was sending held the lock. They are gone, and nobody knows how far they came.
+        # An earlier sender held the lock. It is gone, and how far it came is unknown.
         change(Payment.objects.filter(mine(study), state=Paid.SENDING), Paid.UNKNOWN, "the sender ended in the middle")
         read_back(study, client)
         settle(study)
@@ -153,7 +153,7 @@ def move(payments: Iterable[Payment], state: str, note: str = "") -> None:
 
 
 def settle(study: Study) -> None:
-    """Resolve what was sent by what Prolific has shown since; send nothing."""
+    """Resolve sent payments by what Prolific has shown since; send nothing."""
     on_the_way = Payment.objects.filter(mine(study), state__in=[Paid.SENT, Paid.UNKNOWN]).select_related("submission")
     booked = booked_bonuses(study)
     outcomes: Counter[str] = Counter()
@@ -177,7 +177,7 @@ def booked_bonuses(study: Study) -> Counter[int]:
 
 
 def outcome_of(payment: Payment, submission: Submission, booked: int) -> tuple[str, str]:
-    """The state that a payment comes to, with a note; both empty while it cannot be told."""
+    """The resulting state of a payment, with a note; both empty while it is unknown."""
     is_unsure, is_late = payment.state == Paid.UNKNOWN, submission.seen_at > payment.sent_at + SHOWN_BY
     if payment.kind == Kind.ASK_RETURN:
         return (Paid.DECIDED if is_unsure else Paid.PAID), ""
@@ -201,7 +201,7 @@ Call = Callable[[list[Payment]], None]
 
 
 def send_decided(study: Study, client: ProlificClient) -> int:
-    """Send whatever is decided, one call after the other, as Prolific asks; return how many."""
+    """Send all decided payments, one call after the other, as Prolific asks; return how many."""
     sent = 0
     for remote in ProlificStudy.objects.filter(study=study):
         for kind, call in calls(remote, client).items():
@@ -287,7 +287,7 @@ def refuse_unbooked(remote: ProlificStudy, decided: QuerySet[Payment]) -> None:
 
 
 def send(batch: list[Payment], call: Call) -> None:
-    """Make one call and record its outcome. A refused batch goes in halves, down to whom Prolific refuses."""
+    """Make one call and record its outcome. A refused batch is sent in halves, down to the payments refused."""
     try:
         call(batch)
     except Unsure as fault:

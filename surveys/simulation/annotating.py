@@ -42,7 +42,7 @@ def draw_rater(random: Random) -> Rater:
 
 
 def say(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
-    """A label for every question about the item that has labels, as on the page; the right one if it is known."""
+    """A label for every question about the item that has labels, as on the page; the right one if known."""
     usual = Random(json.dumps(item.payload, sort_keys=True))
     return {
         name: turn_back(question, choose(item.gold.get(name), question, usual, rater, left), left)
@@ -117,7 +117,7 @@ class AnnotatingPlayer(Player):
         return self.items[page.number]
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
-        """What a browser sends: the hidden fields and the labels, without toggles that are off."""
+        """The form as a browser sends it: hidden fields and labels, without toggles that are off."""
         item, left = self.item_on(page), self.left_on(page)
         questions = KINDS[item.kind].questions
         speak = say_wrong if page.is_practice and self.person.way == "fail_training" else say
@@ -142,7 +142,7 @@ class AnnotatingPlayer(Player):
         return write_labels(State.GIVEN, labels, self.left_on(page))
 
     def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
-        """What the server has just confirmed; notes that the item is labelled."""
+        """The labels that the server has just confirmed; notes that the item is labelled."""
         item = self.item_on(page)
         if item.purpose == Purpose.WORK:
             self.given[item.pk] = None
@@ -167,7 +167,7 @@ class AnnotatingPlayer(Player):
     def feedback(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page)
 
-    # --- what annotators do beside labelling --------------------------------------------------------------
+    # --- habits beside labelling --------------------------------------------------------------------------
 
     def skip(self, page: VisitedPage) -> VisitedPage:
         form, item = page.form_to("skip"), self.item_on(page)
@@ -215,7 +215,7 @@ class AnnotatingPlayer(Player):
         return super().lapse(page)
 
     def stop_paid(self, page: VisitedPage) -> VisitedPage:
-        """Stop with enough done to be paid in full."""
+        """Stop with enough labels to be paid in full."""
         self.tries += 1
         following = self.browser.open(self.own_path(page, "debrief"))
         if following.name != "debrief":

@@ -1,4 +1,4 @@
-"""What must be true after a simulation: what people saw against what the database holds."""
+"""Checks after a simulation: the people's own records against the database."""
 
 import json
 import uuid
@@ -217,7 +217,7 @@ def count_overlap(study: Study, pilot: bool) -> dict[str, int]:
     return {"full": full, "open": len(items) - full}
 
 
-# --- what is stored of a person, as it was sent -----------------------------
+# --- a person's stored answers and labels, as they were sent ----------------
 
 
 @dataclass(frozen=True)

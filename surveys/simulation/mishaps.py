@@ -1,4 +1,4 @@
-"""What goes wrong on the way: each mishap says which pages it fits and what then happens."""
+"""Mishaps on the way: each has a rule for the pages that it fits, and an action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated people, how far they will go, and what they saw and did."""
+"""Simulated people, the ends they go to, and their own records."""
 
 import secrets
 from collections import Counter
@@ -59,7 +59,7 @@ class Person:
 
 @dataclass
 class Story:
-    """What a person saw and did, to be compared with the database."""
+    """A person's record of what they saw and did, to be compared with the database."""
 
     person: Person
     sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt or item, text), confirmed or not
