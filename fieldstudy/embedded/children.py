@@ -39,7 +39,7 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
 
 
 def following_parent(stop: signal.Signals) -> Callable[[], None]:
-    """A function for a child to run before its program: the kernel then sends it this signal if we are killed (Linux)."""
+    """A function for a child to run before its program, so that on Linux it gets this signal if we are killed."""
 
     def follow_parent() -> None:
         if LIBC is not None:

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -171,14 +172,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
         else:
             manifest = read_whole((path / MANIFEST if path.is_dir() else path).open("rb"))
         stood = manifest["audit"]
-        datetime.fromisoformat(stood["at"])
+        if datetime.fromisoformat(stood["at"]).tzinfo is None:
+            raise ValueError("a time without its zone")
         return {
             "study": str(manifest["study"]),
             "audit": stood | {"events": int(stood["events"]), "head": stood["head"]},
         }
     except OSError as error:
         raise ManifestError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    # RuntimeError: a zip that is encrypted, or packed in a way that Python does not know.
+    except (ValueError, OverflowError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
         raise ManifestError(f"{path}: no {MANIFEST} that says how the audit trail stood.") from None
 
 
