@@ -22,7 +22,7 @@ from fieldstudy.embedded import children as processes
 from fieldstudy.embedded import servers
 
 START_PATIENCE = 60  # seconds until the server must have answered
-STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
+STOP_PATIENCE = 8  # seconds that a server may take to finish its work
 MOST_RESTARTS, RESTART_WINDOW = 3, 60  # of one server within so many seconds; one that ends more often ends the demo
 
 WELCOME = """

@@ -175,7 +175,7 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     revision = newest.revision + 1 if newest else 1
     if revision > MOST_REVISIONS:
         raise TooManyLabelRevisions(f"This label was already changed {MOST_REVISIONS} times.")
-    if newest and newest.trace and values.get("trace"):  # what was read then counts as read now
+    if newest and newest.trace and values.get("trace"):  # parts read then count as read now
         values["trace"]["ends"] = newest.trace["ends"] | values["trace"]["ends"]
     return Annotation.objects.create(
         item=shown.item,
@@ -197,7 +197,7 @@ COUNTS = ("keys", "pointer", "presses", "scrolls", "untrusted")
 HASTY = ("read", "again")
 LONGEST_TRACE, OBJECTS = 1_000, 3  # characters, and the trace with its `ends` and `seen`
 WORD = 6  # characters, with the space, so that languages without spaces have words too
-FASTEST = 10  # words a second: twice what people read with comprehension
+FASTEST = 10  # words a second: twice the speed of reading with comprehension
 
 
 def count_words(item: AnnotationItem) -> int:

@@ -127,7 +127,7 @@ def receive(request: HttpRequest) -> HttpResponse:
 
 
 def keep_and_ask(request: HttpRequest, shown: ShownTask) -> HttpResponse:
-    """Overwrite nothing silently: keep what was sent, and let the item's page show the newer answer."""
+    """Overwrite nothing silently: keep the labels sent as a draft, and let the item's page show the newer answer."""
     views.keep_draft(request, draft_name(shown.item))
     return redirect(f"{address(request.participant, 'item', shown.item.pk)}?{views.AGAIN}=1")
 

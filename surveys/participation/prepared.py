@@ -22,14 +22,14 @@ from surveys.studies.lifecycle import definition_in
 SECRET = secrets.token_hex(16)
 NOBODY = "nobody"
 MARK = re.compile(f"{SECRET}-([a-z_]+);")
-INDENTED = re.compile(r"\n\s+")  # of the templates, a fifth of a page; what is filled in keeps its own
+INDENTED = re.compile(r"\n\s+")  # of the templates, a fifth of a page; values filled in keep theirs
 MOST_PAGES = 512  # of some ten thousand characters each
 PAGES: dict[Hashable, list[str]] = {}
 Context = Callable[[HttpRequest], dict[str, Any]]
 
 
 def mark(name: str) -> str:
-    """A placeholder in a page for what is filled in."""
+    """A placeholder in a page for a value."""
     return f"{SECRET}-{name};"
 
 

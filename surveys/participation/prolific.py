@@ -58,7 +58,7 @@ def completion_url(code: str) -> str:
     return f"{COMPLETE}?{urlencode({'cc': code})}"
 
 
-# --- signed arrival: a JSON Web Token in the address, by which Prolific vouches for who comes ---
+# --- signed arrival: a JSON Web Token in the address, by which Prolific vouches for the visit ---
 
 TOKEN_PARAMETER = "prolific_token"
 LONGEST_TOKEN = 8_000

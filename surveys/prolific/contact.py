@@ -57,7 +57,7 @@ TEMPLATES = {
 
 
 def people_of(kind: str, slugs: Iterable[str]) -> set[str]:
-    """Prolific ids of the people whom these studies' gates kept (invited), or who took part in them (blocked)."""
+    """Prolific ids of people kept by these studies' gates (invited), or who took part in them (blocked)."""
     found = set()
     for study in Study.objects.filter(slug__in=slugs):
         people = kept_people(study) if kind == Kind.INVITED else Participant.objects.filter(study=study)
@@ -96,7 +96,7 @@ def make_groups(study: Study, actor: str, may_use: Collection[str], client: Prol
 
 
 def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) -> None:
-    """Add people who are missing; remove those whom a gate no longer keeps. Nobody leaves a group of blocked people."""
+    """Add missing people; remove those no longer kept by a gate. Nobody leaves a group of blocked people."""
     wanted, there = people_of(group.kind, group.sources), client.members(group.prolific_id)
     is_erased = Participant.objects.filter(study__slug__in=group.sources, pid__startswith=ERASED).exists()
     more = sorted(wanted - there)

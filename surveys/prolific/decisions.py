@@ -98,7 +98,7 @@ def listed(board: Board, amounts: Iterable[Amount]) -> Listed:
 
 
 def decide_listed(study: Study, meaning: str, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
-    """Decide a meaning's proposal for exactly those whom a sheet listed; raises ListChanged otherwise."""
+    """Decide a meaning's proposal for exactly the people on a sheet; raises ListChanged otherwise."""
     return decide(study, meaning, actor, len(seen), sum(cents for _, cents, _ in seen), seen=seen, second=second)
 
 

@@ -13,7 +13,7 @@ from surveys.reading.markup import NUMBER, WORD
 
 
 class OtherPrompt(NamedTuple):
-    """Another prompt of the study, with what the same person has answered to it so far."""
+    """Another prompt of the study, with the same person's answer to it so far."""
 
     slug: str
     text: str
@@ -72,7 +72,7 @@ class PasteCheck:
     of_choices: bool = True  # whether it applies to answers to multiple-choice questions
 
 
-TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
+TOPIC_HEAD = 3000  # characters in which an answer shows its subject
 LONGEST_PROMPT = 10_000
 OPENING_WORDS = 25  # its first sentence or two, which name the subject
 _STOPWORDS = (
@@ -148,7 +148,7 @@ def _tells(paste: Paste, other: OtherPrompt, words: Sequence[str]) -> bool:
 
 
 class ThingKind(NamedTuple):
-    """A kind of things: how prompts ask for it, or for what may answer it, and the names by which it is known."""
+    """A kind of things: words by which prompts ask for it, and names of its members."""
 
     asked: tuple[str, ...]
     members: frozenset[str]

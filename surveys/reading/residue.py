@@ -58,7 +58,7 @@ _LIKELY = (
     "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier|editar|modifica",
 )
 LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
-# Buttons and notices that only the paste page looks for, which shows what it takes out; readings go without them.
+# Buttons and notices that only the paste page looks for, which shows the lines it removes; readings ignore them.
 _BUTTONS = (
     r"(?:copy|edit) prompt|share conversation|sources and related content",
     r"(?:gute|schlechte) antwort|antwort (?:neu generieren|kopieren|teilen|noch einmal prüfen)|prompt bearbeiten",

@@ -22,7 +22,7 @@ from surveys.reading.markup import (
 )
 from surveys.reading.words import QUANTITY, QUESTION, is_aspect, is_step
 
-LEAD_LINES = 3  # lines above a list that may say what it is for
+LEAD_LINES = 3  # lines above a list that may tell its role
 LEAD_LENGTH = 300
 MOST = 0.6  # share of the entries that shows the role by itself
 
@@ -47,7 +47,7 @@ REMEMBERS = re.compile(
     r"|\bweiß ich (?:noch )?(?:über|von)|\bich (?:noch )?(?:über|von) dir? ?(?:dich )?weiß|\berinnere mich\b"
     r"|\bdu (?:hast|hattest) (?:mir )?(?:erzählt|erwähnt|gesagt)\b|^(?:über dich|dein profil)\W*$"
 )
-# Beside what is remembered: the list may be what follows from it.
+# Beside remembered facts: the list may be drawn from them.
 CONCLUDES = re.compile(
     r"\b(?:based on|given|since|because|considering|as you|taking into account|in view of|knowing"
     r"|tailored to|matched to|inspired by|personali[sz]ed|for you"
@@ -146,7 +146,7 @@ class TextPart:
 
 
 def answering(lines: Lines) -> tuple[list[str], bool]:
-    """The lines without the parts that advise nothing, and whether the text takes back what it names."""
+    """The lines without the parts that advise nothing, and whether the text takes back items."""
     kept: list[TextPart] = []
     spare: dict[int, TextPart] = {}  # by place in `kept`: lists that are the answer if there is no other
     dropped: TextPart | None = None
@@ -244,7 +244,7 @@ def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
     if found[0] and not (remembers and found[0] == "concludes"):
         return "" if found[0] == "advises" else found[0], found[1]
     if lead and is_lead(lines[lead[-1]]) and not said[lead[-1]].endswith((":", "\uff1a")):
-        return "", part.start  # what is below a title describes it
+        return "", part.start  # a list below a title describes it
     if remembers:
         return "remembers", first
     if sum(bool(QUANTITY.match(body) or is_step(body)) for body in bodies) >= MOST * len(bodies) > 1:

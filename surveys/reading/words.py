@@ -121,7 +121,7 @@ def names_things(label: str) -> bool:
 
 
 def tells_about(label: str) -> bool:
-    """Whether a column, row or key of this name describes what is named elsewhere."""
+    """Whether a column, row or key of this name describes things named elsewhere."""
     words = re.findall(r"\w+", label.lower())
     return bool(words) and (
         words[0] in ABOUT or (len(words) <= 3 and (words[-1] in ABOUT or is_aspect(" ".join(words))))

@@ -213,7 +213,7 @@ PRAISE = (
 
 @dataclass(frozen=True)
 class Taste:
-    """How a chatbot ranks what it may recommend; without a person there is no spread."""
+    """A chatbot's ranking of items; without a person there is no spread."""
 
     chatbot: str
     skew: float  # how much more often the first of its order come

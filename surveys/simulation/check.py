@@ -162,7 +162,7 @@ def check_exits(stories: list[Story], before: Counter[str], after: Counter[str])
 
 Purpose, LabelState, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 WORKING = (Participant.State.ACTIVE, Participant.State.TIMED_OUT)
-# People who leave give back what they hold, so a label that they send later may come too late to count.
+# People who leave give back their slots, so a label that they send later may come too late to count.
 GAVE_BACK = ("late", "walk_away", "return", "come_back")
 
 

@@ -66,7 +66,7 @@ def observe_people(study: Study, kinds: set[str]) -> Iterator[tuple[int, Observe
 
 
 def minutes_of(row: Mapping[str, Any]) -> float | None:
-    """Minutes from consent to the end; None for people who did not complete, and imported people, whom nobody timed."""
+    """Minutes from consent to the end; None for people who did not complete, and for imported people."""
     if row["state"] != Participant.State.COMPLETED or row["origin"] == Participant.Origin.IMPORTED:
         return None
     return (row["finished_at"] - row["consented_at"]).total_seconds() / 60
@@ -246,7 +246,7 @@ def unordered(threshold: Any) -> Any:
     return frozenset(threshold) if isinstance(threshold, tuple) else threshold
 
 
-# Whom a rule leaves out ------------------------------------------------------------------------------------
+# People and responses left out -----------------------------------------------------------------------------
 
 
 def is_under(value: float | None, limit: float) -> bool:

@@ -95,7 +95,7 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
 def count_exclusions(study: Study, who: str) -> Row:
     """Count people who completed but are left out of the analysis, and single responses of the others.
 
-    `excluded_later` are people whom only rules declared after the launch leave out. A person may meet several rules, so
+    `excluded_later` are people left out only by rules declared after the launch. A person may meet several rules, so
     `excluded_by` adds up to `excluded` or more.
     """
     rules = rules_of(study)

@@ -429,7 +429,7 @@ def freeze(study: Study, actor: str) -> None:
         StudyVersion.objects.filter(pk=study.current.pk).update(frozen_at=timezone.now())
 
 
-# --- what is kept for how long ----------------------------------------------
+# --- erasing ids, and withdrawals -------------------------------------------
 
 ERASED = "erased-"
 

@@ -89,7 +89,7 @@ def misfits_here(read: Mapping[str, Any]) -> list[Misfit]:
 def foreign_people(read: Mapping[str, Any], account: AbstractBaseUser, known: str) -> list[Misfit]:
     """The misfit if the file invites people of a study in which the account is no researcher.
 
-    Who is let in would reveal whom that study's gate kept. `known`: the study whose people the file invited before.
+    Admissions would reveal that study's gate decisions. `known`: the study whose people the file invited before.
     """
     source = (read.get("annotation") or {}).get("invited_from", "")
     allowed = source in ("", known, read.get("slug"))

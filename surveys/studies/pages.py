@@ -118,7 +118,7 @@ def show_live(request: HttpRequest, template: str, here: str, **page: object) ->
 def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
     """Context of `console/_notes.html`, the oldest first; notes about a person include those about their answers.
 
-    Blinded members read no notes: one may say what somebody saw.
+    Blinded members read no notes, as one may tell what another member saw.
     """
     about = Q(**{kind: key})
     if kind == "participant":

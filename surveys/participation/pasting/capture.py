@@ -334,7 +334,7 @@ def cleaned(data: dict[str, str]) -> dict[str, str]:
 
 
 def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The page's own notes on how the text was entered, cut to what is documented.
+    """The page's own notes on how the text was entered, cut to the documented keys.
 
     {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
     page was in the background, "pasted", "typed", "removed": characters, "length", "edited_after": bool,

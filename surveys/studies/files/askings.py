@@ -129,7 +129,7 @@ class Asking(NamedTuple):
 
 
 def askings_of(prompts: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm]) -> list[Asking]:
-    """All prompts, and then what is asked again, prompt by prompt."""
+    """All prompts, and then their further askings, prompt by prompt."""
     return [*map(Asking, prompts), *(asking for prompt in prompts for asking in again(prompt, repeats, arms))]
 
 

@@ -10,7 +10,7 @@ from surveys.studies.files.payloads import Reader, read_evidence, read_history, 
 PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}
 SCALES = ("nominal", "ordinal", "text")
 LONGEST_REASON = 2_000
-# Between a question's name and the part of the item that it is asked about: `preference/a1`.
+# Between a question's name and the part of the item that it is about: `preference/a1`.
 PART = "/"
 GENERIC, PERSONALISED = "generic", "personalised"
 SIDES = (GENERIC, PERSONALISED)
@@ -147,7 +147,7 @@ QUALITY = LabelQuestion(
         LabelOption("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
     ),
     scale="ordinal",
-    positive="no",  # a verifier has to find what is not supported
+    positive="no",  # a verifier has to find unsupported attributes
 )
 UNCOMFORTABLE = LabelQuestion(
     "uncomfortable",
@@ -259,7 +259,7 @@ class QuestionWords:
 
 
 def reword(question: LabelQuestion, words: QuestionWords) -> LabelQuestion:
-    """Reword a question, not what it asks or how it is answered. New labels or hints replace all old hints."""
+    """Reword a question; its meaning and values stay. New labels or hints replace all old hints."""
     hints = words.hints if words.labels or words.hints else {choice.value: choice.hint for choice in question.choices}
     choices = tuple(
         replace(choice, label=words.labels.get(choice.value, choice.label), hint=hints.get(choice.value, ""))

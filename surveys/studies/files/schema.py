@@ -213,7 +213,7 @@ class Chatbot:
     model_offered: StrictBool = (
         False  # whether people find `model` in the chatbot, so that they can be asked to choose it
     )
-    # Where its settings are, and what it calls them.
+    # The place of its settings, and its own names for them.
     settings: Annotated[Line, LeftOut("")] = ""
     memory_name: Annotated[Line, LeftOut("")] = ""
     instructions_name: Annotated[Line, LeftOut("")] = ""
