@@ -67,7 +67,7 @@ class NewItem:
         return sum(snippet["turn"] is None for snippet in self.payload.get("evidence", ()))
 
 
-def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None = None) -> NewItem:
+def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None) -> NewItem:
     """Read one item; `before` is its history if it brings none of its own. Raises ItemFaults."""
     reading = ItemReading(raw, kind, before)
     item = reading.read()
@@ -251,9 +251,7 @@ def push_items(
     return _push_numbered(study, enumerate(items, 1), actor, Faults(), pilot=pilot, subject=subject)
 
 
-def _push_numbered(
-    study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool = False, subject: str = ""
-) -> Pushed:
+def _push_numbered(study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool, subject: str) -> Pushed:
     """`push_items` for numbered rows; `faults` may hold faults of the file itself once the last row is read."""
     work, kind = work_of(study)
     with storing(study, ANALYZE):

@@ -194,7 +194,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
             if study.state in step.states and step.archived == bool(study.archived_at)
         ],
         "participant_link": participant_link(study),
-        "told": [(each, "launch this study") for each in second_person.told(wanted, "launch", study)],
+        "told": [(each, "launch this study") for each in second_person.shown_requests(wanted, "launch", study)],
     }
 
 

@@ -62,8 +62,7 @@ def let_in(
         recruitment.check_visit(found, visit)
     except recruitment.ForgedVisit as fault:
         return trouble(request, "forged", definition, faults=str(fault), status=403)
-    participant = recruitment.find_participant(found, visit)
-    if participant:
+    if participant := found.participants.filter(pid=visit.pid).first():
         recruitment.record_session(participant, visit, may_return)
         participant.refresh_from_db()
         return to_page(request, participant, visit)
@@ -153,7 +152,7 @@ def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
 def trouble(
     request: HttpRequest, what: str, definition: Definition | None = None, status: int = 200, faults: str = ""
 ) -> HttpResponse:
-    """A page that says what is wrong and what the person can do."""
+    """A page about a problem on arrival, and the person's options."""
     page = {"what": what, "definition": definition, "faults": faults}
     return render(request, "participation/trouble_at_entry.html", page, status=status)
 

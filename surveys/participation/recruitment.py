@@ -37,10 +37,6 @@ class ForgedVisit(Exception):
 # --- arriving ---------------------------------------------------------------
 
 
-def find_participant(study: Study, visit: Visit) -> Participant | None:
-    return Participant.objects.filter(study=study, pid=visit.pid).first()
-
-
 def check_visit(study: Study, visit: Visit) -> None:
     """Raise ForgedVisit if the study id is not ours or the session is somebody else's."""
     definition = definition_of(study.current_id)

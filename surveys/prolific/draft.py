@@ -213,9 +213,9 @@ def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> s
     found = client.studies_called(internal_name(study))
     if len(found) > 1:
         raise SetUpError(f"Prolific has {len(found)} studies of this internal name: {', '.join(found)}. Keep one.")
-    draft = ask(study, actor, is_there=bool(found))
+    draft = request_draft(study, actor, is_there=bool(found))
     if found:
-        return keep(study, draft, found[0], actor, "study on Prolific found")
+        return record_draft(study, draft, found[0], actor, "study on Prolific found")
     try:
         made = client.make_study(content)
     except (Refused, Unsent):
@@ -225,7 +225,7 @@ def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> s
         raise SetUpError(
             f"{fault} The draft may have been made. Look for it in a moment; no second one is made."
         ) from None
-    return keep(study, draft, made, actor, "study on Prolific made")
+    return record_draft(study, draft, made, actor, "study on Prolific made")
 
 
 def checked(study: Study, link: str) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def checked(study: Study, link: str) -> dict[str, Any]:
     return content
 
 
-def ask(study: Study, actor: str, is_there: bool) -> ProlificDraft:
+def request_draft(study: Study, actor: str, is_there: bool) -> ProlificDraft:
     """Commit the row before the call. Raises SetUpError while an earlier call may still show on Prolific."""
     now = timezone.now()
     with transaction.atomic():
@@ -263,7 +263,7 @@ def ask(study: Study, actor: str, is_there: bool) -> ProlificDraft:
         return draft
 
 
-def keep(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, action: str) -> str:
+def record_draft(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, action: str) -> str:
     with transaction.atomic():
         claim(study, prolific_id)
         draft.prolific_id = prolific_id

@@ -35,7 +35,7 @@ def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
     return TeamRequest.objects.filter(study=study, what=what, state=State.WAITING).select_related("asked_by")
 
 
-def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
+def shown_requests(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
     """Requests that a page shows: those waiting, and those declined with no later one of their key or account."""
     if what not in wanted:
         return []

@@ -113,17 +113,14 @@ def check(copy: WorkingCopy, text: str | None = None) -> Checked:
     else:
         also = partial(misfits_of_new, account=copy.owner)
     content = (copy.text if text is None else text).encode()
+    definition, faults = None, list[StudyFault]()
     try:
-        return Checked(parse_study(content, also=also), [])
+        definition = parse_study(content, also=also)
     except StudyFileError as error:
-        # The file itself may be fine if, say, only its name is taken: then its pages can be shown.
-        return Checked(parsed(content), error.faults)
-
-
-def parsed(content: bytes) -> Definition | None:
-    with suppress(StudyFileError):
-        return parse_study(content)
-    return None
+        faults = error.faults
+        with suppress(StudyFileError):  # without faults if, say, only its name is taken: its pages can be shown
+            definition = parse_study(content)
+    return Checked(definition, faults)
 
 
 def make(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from surveys.console.editor.fields import FormField, Groups, as_words, fields_for, words_of_docs
@@ -154,7 +155,7 @@ def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
 
 
 def turned_away(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(question, option) of everybody whom no cell takes, whatever else they answer."""
+    """(question, option) that no cell takes, whatever the other answers."""
     cells = [cell["where"] for cell in _entries(raw, "cells") if isinstance(cell.get("where"), dict)]
     asked = groups_of("cells", raw)["where"] if cells else {}
     return [
@@ -206,9 +207,7 @@ def _levels(
 
 def _translated(code: str, place: tuple[str, ...], key: str, what: Wanted, raw: Mapping[str, Any]) -> FormField:
     said: Any = raw[LANGUAGES]
-    table = ""
-    for name in (LANGUAGES, code, *place):
-        table = join_place(table, name)
+    table = reduce(join_place, (LANGUAGES, code, *place))
     for name in (code, *place):
         said = said.get(name, {}) if isinstance(said, dict) else {}
     found = said.get(key) if isinstance(said, dict) else None

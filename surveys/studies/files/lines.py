@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
@@ -69,7 +69,7 @@ def _statements(text: str) -> Iterator[Statement]:
             table = _open_table(header, counts)
             yield Statement(table, True, line, start, end)
         elif assignment := ASSIGNMENT.match(written):
-            yield Statement(_join(table, parts_of(assignment[1])), False, line, start, end)
+            yield Statement(reduce(join_place, parts_of(assignment[1]), table), False, line, start, end)
         else:
             yield Statement("", False, line, start, end)
 
@@ -127,9 +127,3 @@ def _numbered(place: str, counts: dict[str, int]) -> str:
 def parts_of(dotted: str) -> list[str]:
     """The parts of a dotted key, without their quotes."""
     return [part.strip("\"'") for part in re.findall(KEY, dotted)]
-
-
-def _join(table: str, parts: list[str]) -> str:
-    for part in parts:
-        table = join_place(table, part)
-    return table

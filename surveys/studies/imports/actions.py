@@ -70,7 +70,7 @@ class Action(BaseCommand):
             made = Path(stack.enter_context(TemporaryDirectory())) / "output"
             done = super().execute(*args, **options | {outputs[0]: made, "stdout": options.get("stderr") or sys.stderr})
             if made.exists():
-                pour(made)
+                write_to_stdout(made)
             return done
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -131,7 +131,7 @@ def keep_input(folder: Path, ending: str) -> Path:
     return path.rename(path.with_suffix(".jsonl" if start[:1] in (b"{", b"[") else ending))
 
 
-def pour(made: Path) -> None:
+def write_to_stdout(made: Path) -> None:
     output = sys.stdout.buffer
     if made.is_dir():
         with tarfile.open(fileobj=output, mode="w|") as archive:
