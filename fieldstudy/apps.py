@@ -1,4 +1,4 @@
-"""Wherever Django runs: the tasks' broker, the pool, how times are read, and a warning of links that lead elsewhere."""
+"""Set-up of every Django process: the tasks' broker, the pool, the reader of times, a warning of misleading links."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,7 @@ class FieldStudyConfig(AppConfig):
 
 @register
 def check_links(**options: Any) -> list[CheckMessage]:
-    """Warn of a SITE_URL that nobody set, or with a name that this site does not answer to."""
+    """Warn of a SITE_URL that is not set, or whose name this site does not answer to."""
     if settings.DEBUG or validate_host(urlsplit(settings.SITE_URL).hostname or "", settings.ALLOWED_HOSTS):
         return []
     words = f"SITE_URL is {settings.SITE_URL}: links for participants, in invitations and notices"

@@ -18,7 +18,7 @@ if not settings.configured:  # imported by the celery command itself; any other 
 
 app = Celery("fieldstudy")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-# Some tasks stand beside the rule they call, under the name that orders in a queue have.
+# Some tasks stand beside the rule they call, and keep the names that queued orders use.
 app.conf.imports = (
     "surveys.participation.places",
     "surveys.prolific.tasks",
@@ -35,14 +35,14 @@ app.conf.imports = (
 
 @after_setup_logger.connect
 def log_as_everywhere(**given: Any) -> None:
-    """Celery puts its own level and form in their place."""
+    """Restore our settings of logging, which Celery replaces by its own."""
     dictConfig(settings.LOGGING)
 
 
 @beat_init.connect
 @worker_init.connect
 def refuse_pending_migrations(**given: Any) -> None:
-    """As servers do, unless the database is away, for which workers wait; what they fork inherits no connection."""
+    """As servers do, unless the database is away, for which workers wait; forks inherit no connection."""
     if settings.DEBUG:
         return
     with suppress(OperationalError):

@@ -1,4 +1,4 @@
-"""How a worker gets its tasks: `CELERY_WORKER_CONSUMER` in fieldstudy/settings.py names this consumer."""
+"""The worker's consumer of tasks, which `CELERY_WORKER_CONSUMER` in fieldstudy/settings.py names."""
 
 import logging
 
@@ -15,8 +15,8 @@ class Consumer(consumer.Consumer):
     """Celery's consumer, which also survives a restart of the broker.
 
     Kombu returns unfinished messages while it closes a lost connection, even if the broker does not listen yet; and a
-    task that ends after that is acknowledged through the closed connection. What is neither returned nor acknowledged
-    is delivered once more.
+    task that ends after that is acknowledged through the closed connection. Messages neither returned nor acknowledged
+    are delivered once more.
     """
 
     connection_errors: tuple[type[BaseException], ...]

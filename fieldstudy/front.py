@@ -51,7 +51,7 @@ class RefusedRequest(Exception):
 
 
 class OpenFile:
-    """What an application hands over instead of reading a file itself (`wsgi.file_wrapper`)."""
+    """A file that an application hands over instead of reading it itself (`wsgi.file_wrapper`)."""
 
     def __init__(self, file: IO[bytes], block_size: int = PIECE) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""What /healthz answers: whether database, broker and worker are there and the tables up to date."""
+"""/healthz: whether database, broker and worker answer and the tables are up to date."""
 
 import time
 from typing import Any
@@ -18,7 +18,7 @@ from surveys.studies.audit import head_of_all
 
 # Seconds for which an answer is remembered: anybody may ask, and asking the worker is not free.
 REMEMBERED = {"ok": 5.0, "does not answer": 1.0, "unknown": 1.0}
-LONGEST = 4.0  # seconds of waiting for a connection: who asks gives up sooner than a page does
+LONGEST = 4.0  # seconds of waiting for a connection: health checks give up sooner than pages
 _worker_seen: tuple[float, str] = (0.0, "")
 
 

@@ -1,15 +1,15 @@
-"""Log lines, and what they must not hold."""
+"""Log lines, without personal data."""
 
 import logging
 import re
 
-# The signed part of a participant's address, who Prolific says they are, rows of tables.
+# The signed part of a participant's address, Prolific's ids, rows of tables.
 LINK = re.compile(r"(/[as]/[\w-]+/)[^/\s~]+~[\w-]+|(PROLIFIC_PID=|SESSION_ID=)[^&\s'\"]+")
 ROW = re.compile(r"^(DETAIL|CONTEXT): .*(?:\n {2,}.*)*", re.MULTILINE)
 
 
 class PrivateFormatter(logging.Formatter):
-    """A formatter that leaves these out, even of tracebacks and their messages."""
+    """A formatter that leaves these out, in tracebacks and their messages too."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = LINK.sub(lambda found: f"{found[1] or found[2]}…", super().format(record))

@@ -1,4 +1,4 @@
-"""The image's health check: asks the server how it is; exit status 0 if it can serve pages."""
+"""The image's health check: asks the server for /healthz; exit status 0 if it can serve pages."""
 
 import os
 import sys

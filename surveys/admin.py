@@ -1,4 +1,4 @@
-"""The database's rows for support, to search and to read. Changes go through the console."""
+"""The database's rows for support, to search and read only; the console changes them."""
 
 from django.contrib import admin
 from django.db.models import Model

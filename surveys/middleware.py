@@ -1,4 +1,4 @@
-"""Pages about people: kept out of caches and search engines, and their forms taken whole or not at all."""
+"""Pages about people: kept out of caches and search engines; incomplete forms are refused."""
 
 import logging
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class PrivatePagesMiddleware:
 
 
 def is_away(fault: BaseException) -> bool:
-    """Whether the database has ended, is starting, does not answer or has no connection left: not a fault of ours."""
+    """Whether the database has stopped, is starting, does not answer or has no connection left: no fault of ours."""
     if isinstance(fault, InterfaceError):
         return True
     state = getattr(fault.__cause__, "sqlstate", None)
@@ -55,7 +55,7 @@ def come_back(fault: Exception) -> HttpResponse:
 
 
 def cut_short(request: HttpRequest) -> HttpResponse | None:
-    """Refuse a form that was cut off on its way, since a part of an answer is none, or that has too many fields."""
+    """Refuse a form that was cut off on its way or has too many fields; else return None."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     if request.method != "POST" or not request.path.startswith(PARTICIPANTS) or not length.isdecimal():
         return None

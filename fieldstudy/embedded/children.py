@@ -39,7 +39,7 @@ def start_child(command: list[str], log: Path, *, stop: signal.Signals, **option
 
 
 def following_parent(stop: signal.Signals) -> Callable[[], None]:
-    """What a child runs before its program, so that the kernel sends it this signal if we are killed (Linux)."""
+    """A function for a child to run before its program, so that on Linux it gets this signal if we are killed."""
 
     def follow_parent() -> None:
         if LIBC is not None:
@@ -54,7 +54,7 @@ def ask_to_stop(process: psutil.Process, stop: signal.Signals) -> None:
 
 
 def await_end(process: psutil.Process, patience: float) -> None:
-    """Wait for a process that was asked to stop; end it by force if it does not, and what it leaves too.
+    """Wait for a process that was asked to stop; kill it if it does not, and its leftover group too.
 
     A process that has ended but was not collected yet (a container's first process may never do so) counts as gone.
     """
@@ -101,12 +101,12 @@ LEAST_SPACE = 2**20  # bytes
 
 
 class Failure(Exception):
-    """A sentence on what happened and one on what to do."""
+    """A failed start; the message says what happened and what to do."""
 
 
 def explain_output(what: str, output: str, place: Path) -> Failure:
     """The failure that a program's last output explains; PostgreSQL marks the reason with FATAL, PANIC or error."""
-    # A log on the full disk itself cannot say so.
+    # A log on the full disk cannot record it.
     if "No space left on device" in output or shutil.disk_usage(place.parent).free < LEAST_SPACE:
         return disk_full(place)
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["it gave no reason"]

@@ -22,7 +22,7 @@ from fieldstudy.embedded import children as processes
 from fieldstudy.embedded import servers
 
 START_PATIENCE = 60  # seconds until the server must have answered
-STOP_PATIENCE = 8  # seconds a server may take to finish what it is doing
+STOP_PATIENCE = 8  # seconds that a server may take to finish its work
 MOST_RESTARTS, RESTART_WINDOW = 3, 60  # of one server within so many seconds; one that ends more often ends the demo
 
 WELCOME = """
@@ -51,7 +51,7 @@ IDENTIFIERS = {
 
 @dataclass
 class Child:
-    """A running server, how it is started again, and when that was done."""
+    """A running server, its command, and the times of its restarts."""
 
     name: str
     command: list[str]
@@ -75,7 +75,7 @@ class Child:
         now = time.monotonic()
         self.restarts = [moment for moment in self.restarts if now - moment < RESTART_WINDOW]
         ended = f"The {self.name} process ended unexpectedly (status {self.process.poll()})"
-        processes.await_end(self.process, 0)  # and what it leaves: its own children hold the port
+        processes.await_end(self.process, 0)  # and its own children, which hold the port
         if lacking := shared_memory_fault():
             raise SystemExit(f"{ended}. {lacking} The end of {self.log}:\n{processes.last_lines(self.log)}")
         if len(self.restarts) == MOST_RESTARTS:
@@ -165,7 +165,7 @@ def record_path() -> Path:
 
 
 def remember_run(port: int, children: list[Child]) -> None:
-    """Record what the next run needs to recognise this one, or what a killed one left behind."""
+    """Record this run, so that the next one recognises it, or its servers if it was killed."""
     record = {
         "port": port,
         "runner": processes.describe_process(psutil.Process()),

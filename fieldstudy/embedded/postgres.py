@@ -22,7 +22,7 @@ MAJOR = 18
 BINARIES = POSTGRES_VERSIONS[MAJOR]
 DATABASE = "fieldstudy"
 MAX_CONNECTIONS = 200
-# For root only, whose PostgreSQL runs under another account: holds what that account cannot reach in place.
+# For root only, whose PostgreSQL runs under another account: copies of folders that the account cannot reach.
 APART = Path("/var/lib/fieldstudy-postgres")
 
 
@@ -41,7 +41,7 @@ def may_pass(folder: Path) -> bool:
 
 
 def may_read(folder: Path) -> bool:
-    """Whether every account may read, and run or pass, what the owner of a folder may."""
+    """Whether every account may read, and run or pass, everything in a folder that its owner may."""
     modes = (path.stat().st_mode for path in folder.rglob("*"))
     return may_pass(folder) and not any((mode >> 6) & ~mode & 0o005 for mode in modes)
 
@@ -159,14 +159,14 @@ def start_postgres(var: Path, sockets: Path, account: pwd.struct_passwd) -> psut
     running = running_postgres(data)
     if running is not None:
         return running
-    # What these name is gone, or is another program by now: PostgreSQL itself would look at the number only.
+    # The process they name is gone, or its number is another program's by now: PostgreSQL only looks at the number.
     for stale in (data / "postmaster.pid", *sockets.glob(".s.PGSQL.*")):
         stale.unlink(missing_ok=True)
     settings = {
         "listen_addresses": "",
         "unix_socket_directories": str(sockets),
         "max_connections": str(MAX_CONNECTIONS),
-        # Keeps statements and rows out of the log: both hold what people gave.
+        # Keeps statements and rows out of the log: both hold people's data.
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "fsync": os.environ.get("FIELDSTUDY_FSYNC") or "on",

@@ -1,4 +1,4 @@
-"""Checks that the database has the tables that the code expects, and brings the embedded one up to date."""
+"""Checks the database for pending migrations, and brings the embedded one up to date."""
 
 import io
 import sys

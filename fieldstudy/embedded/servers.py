@@ -31,7 +31,7 @@ _lease: IO[str] | None = None
 
 
 class ServiceFailure(SystemExit):
-    """Why the services cannot start and what to do: printed as it is, exit status 1, no traceback."""
+    """A failed start of the services; the message is printed without a traceback, exit status 1."""
 
 
 def var_folder() -> Path:
@@ -57,7 +57,7 @@ def assume_own_computer() -> None:
 def attach(*, by_hand: bool = True) -> set[str]:
     """Point the URLs that nobody has set to the embedded services, started if needed; return their names.
 
-    Nothing is started in production, the default for what a service manager starts, which is not `by_hand`.
+    Nothing is started in production, the default for processes of a service manager, which are not `by_hand`.
     """
     if by_hand:
         assume_own_computer()
@@ -76,7 +76,7 @@ def missing_urls() -> set[str]:
 def hold_services() -> dict[str, str]:
     """Keep the services up until this process ends (however it ends) and return their URLs.
 
-    Every holder has a shared lock on one file, which the kernel takes back from a killed process too.
+    Every holder has a shared lock on one file, which the kernel releases for a killed process too.
     The keeper (fieldstudy/embedded/keeper.py) waits for the exclusive lock and then stops the services.
     """
     global _lease

@@ -1,5 +1,4 @@
 """Annotators' work: items, slots with exact overlap, labels, training, gate.
 
-In: items from files or from the analysis, and what annotators say about them. Out: labels as revisions that never
-change.
+In: items from files or from the analysis, and annotators' forms. Out: labels as revisions that never change.
 """

@@ -27,8 +27,8 @@ PURPOSES = ("work", "training", "gold")
 LONGEST = {"key": 200, "source": 200, "cluster": 200, "corpus": 100}
 OWN_KEYS = (*LONGEST, "purpose", "gold", "explanation", "tags")
 HISTORY = "history"
-GENERATOR = "generator"  # the tag that names the model which wrote what is judged
-RELEVANT_BY = "relevant by"  # tag of items whose attributes a model chose, not people
+GENERATOR = "generator"  # tag: the model that wrote the text to judge
+RELEVANT_BY = "relevant by"  # tag: the model that chose the item's attributes, instead of people
 REJECTED_BY = "rejected by"  # tag of items that others rejected: the rule that chose them
 
 Conversations = list[dict[str, Any]]
@@ -58,7 +58,7 @@ class NewItem:
 
     @property
     def sha256(self) -> str:
-        """Hash of the whole content, by which an import tells a repeated item from a changed one."""
+        """Hash of the whole content, by which an import distinguishes repeated items from changed ones."""
         return fingerprint(vars(self) | {HISTORY: fingerprint(self.history) if self.history else ""})
 
     @property
@@ -67,7 +67,7 @@ class NewItem:
         return sum(snippet["turn"] is None for snippet in self.payload.get("evidence", ()))
 
 
-def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None = None) -> NewItem:
+def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None) -> NewItem:
     """Read one item; `before` is its history if it brings none of its own. Raises ItemFaults."""
     reading = ItemReading(raw, kind, before)
     item = reading.read()
@@ -77,7 +77,7 @@ def read_item(raw: Mapping[str, Any], kind: Kind, before: Conversations | None =
 
 
 class ItemReading:
-    """The reading of one item, which collects its faults."""
+    """The reading of one item, collecting its faults."""
 
     def __init__(self, raw: Mapping[str, Any], kind: Kind, before: Conversations | None) -> None:
         # Empty cells of a table count as missing.
@@ -251,9 +251,7 @@ def push_items(
     return _push_numbered(study, enumerate(items, 1), actor, Faults(), pilot=pilot, subject=subject)
 
 
-def _push_numbered(
-    study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool = False, subject: str = ""
-) -> Pushed:
+def _push_numbered(study: Study, items: Numbered, actor: str, faults: Faults, *, pilot: bool, subject: str) -> Pushed:
     """`push_items` for numbered rows; `faults` may hold faults of the file itself once the last row is read."""
     work, kind = work_of(study)
     with storing(study, ANALYZE):
@@ -272,7 +270,7 @@ def size_of(item: tuple[int, Mapping[str, Any]]) -> int:
 
 
 class Pushing:
-    """One import under way: what it has seen, and what it has done."""
+    """One import under way: the keys and histories it has seen, and its counts."""
 
     def __init__(self, study: Study, work: AnnotationWork, kind: Kind, pilot: bool, faults: Faults) -> None:
         self.study, self.work, self.kind, self.pilot, self.faults = study, work, kind, pilot, faults

@@ -35,13 +35,13 @@ from surveys.studies.imports.files import (
 from surveys.studies.labels import questions_for
 from surveys.studies.lifecycle import annotation_of, definition_of, load_definition
 
-# --- rows of the file: what each may hold, what they must agree on, their scale ------
+# --- rows of the file: each by itself, against the others, and their scale -----------
 
 NOT_A_LABEL = {"nan", "na", "n/a", "null", "none", "inf", "-inf", "infinity", "-infinity"}
 TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
 MOST_SECONDS = 2_000_000
-# Ratings from 0 to 100 are the longest scale that anybody rates on; more labels are no scale.
+# Ratings from 0 to 100 are the longest scale in use; more labels are no scale.
 MOST_LABELS = 101
 QUESTION = "label"
 ROW = 2_000  # bytes that a label takes beside its texts until it is stored
@@ -97,7 +97,7 @@ COLUMNS = (
 
 
 def _leave_out(name: str) -> None:
-    """Ignore another column, which the import reports. Raises CellFault if its name is nearly one of ours: a slip."""
+    """Ignore another column, which the import reports. Raises CellFault if its name is nearly one of ours: a typo."""
     if near := nearest(name, tuple(column.name for column in COLUMNS)):
         raise CellFault(f"{name[:60]!r} is not a column here{near}")
 
@@ -227,7 +227,7 @@ KEYS = uuid.UUID("0c8b7a52-5e0b-5b8e-9a0e-3e0f8c7a1d62")
 
 @dataclass
 class ImportedLabels:
-    """What became of a file's labels; `ignored` are columns that no label needs."""
+    """Counts of an import; `ignored` are columns that no label needs."""
 
     labels: int = 0
     skipped: int = 0
@@ -239,7 +239,7 @@ class ImportedLabels:
 
 @dataclass
 class RaterLabels:
-    """All that one rater says about one item in the file."""
+    """One rater's labels of one item in the file."""
 
     line: int
     labels: dict[str, str] = field(default_factory=dict)
@@ -331,7 +331,7 @@ def _keep_study(study: Study | None, slug: str, scales: tuple[LabelScale, ...], 
 
 
 def _imported_definition(slug: str, scales: tuple[LabelScale, ...]) -> Definition:
-    """A study that nobody can take part in: it only holds what was collected elsewhere."""
+    """A study that nobody can take part in: it only holds labels collected elsewhere."""
     work = AnnotationWork(
         kind=IMPORTED,
         overlap=1,
@@ -376,7 +376,7 @@ def _imported_definition(slug: str, scales: tuple[LabelScale, ...]) -> Definitio
 
 
 class LabelStore:
-    """One import under way: the items, raters and labels that are there, and what was added."""
+    """One import under way: stores rows beside the study's items, raters and labels, and counts what it adds."""
 
     def __init__(self, study: Study, faults: Faults, native: bool) -> None:
         self.study, self.faults, self.native = study, faults, native

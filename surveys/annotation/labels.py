@@ -1,4 +1,4 @@
-"""Annotators' labels: submitted, changed, skipped and taken back, each a revision of its own."""
+"""Annotators' labels: given, changed, skipped and taken back, each time as a new revision."""
 
 import json
 import uuid
@@ -49,7 +49,7 @@ class LabelSubmission:
 
 @dataclass(frozen=True)
 class LabelOutcome:
-    """What became of a submission, now committed."""
+    """The outcome of a submission, now committed."""
 
     annotation: Annotation
     feedback: tuple[Feedback, ...] = ()
@@ -96,7 +96,7 @@ def outcome_of(participant: Participant, annotation: Annotation) -> LabelOutcome
 def skip(
     participant: Participant, shown: ShownTask, reason: str, words: str = "", key: uuid.UUID | None = None
 ) -> Annotation:
-    """Leave an item to others; it is not given to this person again. `reason` is one of SKIP_REASONS.
+    """Skip an item, which this person is not given again. `reason` is one of SKIP_REASONS.
 
     Raises LabelFault, and as `submit` does.
     """
@@ -175,7 +175,7 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     revision = newest.revision + 1 if newest else 1
     if revision > MOST_REVISIONS:
         raise TooManyLabelRevisions(f"This label was already changed {MOST_REVISIONS} times.")
-    if newest and newest.trace and values.get("trace"):  # what was read then counts as read now
+    if newest and newest.trace and values.get("trace"):  # parts read then count as read now
         values["trace"]["ends"] = newest.trace["ends"] | values["trace"]["ends"]
     return Annotation.objects.create(
         item=shown.item,
@@ -191,17 +191,17 @@ def write(participant: Participant, shown: ShownTask, state: str, key: uuid.UUID
     )
 
 
-# --- how a label came to be ---
+# --- the page's notes on labelling ---
 
 COUNTS = ("keys", "pointer", "presses", "scrolls", "untrusted")
 HASTY = ("read", "again")
 LONGEST_TRACE, OBJECTS = 1_000, 3  # characters, and the trace with its `ends` and `seen`
 WORD = 6  # characters, with the space, so that languages without spaces have words too
-FASTEST = 10  # words a second: twice what people read with comprehension
+FASTEST = 10  # words a second: twice the speed of reading with comprehension
 
 
 def count_words(item: AnnotationItem) -> int:
-    """Roughly how many words of an item have to be read; a history is searched, not read, and does not count."""
+    """The approximate number of words to read; a history is searched, not read, and does not count."""
     texts = list(item.payload.values())
     size = 0
     while texts:
@@ -216,7 +216,7 @@ def least_ms(item: AnnotationItem) -> int:
 
 
 def read_trace(raw: str) -> dict[str, Any]:
-    """The page's own notes on how a label came to be, cut to what is documented; {} without JavaScript.
+    """The page's own notes on labelling, cut to the documented keys; {} without JavaScript.
 
     {"ends": {"A", "B": ms of work after which the end of this answer had been in view}, "seen": {"A", "B",
     "history": ms of work with it in view}, "keys", "pointer" (moves), "presses", "scrolls": how many the browser

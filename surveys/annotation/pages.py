@@ -1,4 +1,4 @@
-"""What an annotator's page shows: one item, its questions with the answers so far, and the progress."""
+"""The content of an annotator's page: one item, its questions with the answers so far, and the progress."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ LEAST_TO_ASK = 100  # words; with fewer, nobody can be called too quick
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One question of the page's form: its field, what it is about, and the answer so far."""
+    """One question of the page's form: its field, the part of the item it is about, and the answer so far."""
 
     number: int
     field: str
@@ -104,7 +104,7 @@ def task_page(
 ) -> dict:
     """Context of the template of an item's kind.
 
-    `given` is what was sent and not saved, `since` what another window has answered meanwhile.
+    `given` are labels sent and not saved, `since` the answer that another window has given meanwhile.
     """
     participant, item, kind = request.participant, task.item, KINDS[task.item.kind]
     page = page_context(request, "work", **addresses_of(participant, item), **standing(request, task))
@@ -152,11 +152,11 @@ def addresses_of(participant: Participant, item: AnnotationItem) -> dict[str, An
     return urls | {f"{name}_url": address(participant, name, item.pk) for name in ("item", "skip")}
 
 
-# --- how far ----------------------------------------------------------------
+# --- progress ---------------------------------------------------------------
 
 
 def standing(request: HttpRequest, task: AnnotationTask) -> dict[str, Any]:
-    """The progress, and what an undo would take back. A page made ahead counts the item before it as done."""
+    """The progress, and the answer that an undo takes back. A page made ahead counts the item before it as done."""
     participant = request.participant
     if task.is_training:
         training = training_of(participant)
@@ -188,7 +188,7 @@ def describe(annotation: Annotation) -> str:
 
 
 def words_of(annotation: Annotation) -> Iterator[tuple[str, str]]:
-    """(what it is about, the label in words) of each answered question; of a toggle only if it is on."""
+    """(part of the item, the label in words) of each answered question; of a toggle only if it is on."""
     item, questions = annotation.item, questions_for(definition_of(annotation.version_id).annotation)
     for field, question in fields_of(questions, item.payload).items():
         value = annotation.labels.get(field, "")

@@ -1,4 +1,4 @@
-"""Whether a person is good enough as an annotator: training, gold items, and the gate that decides."""
+"""Qualification of annotators: training, gold items, and the gate."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -97,7 +97,7 @@ def gold_left(participant: Participant) -> tuple[list[AnnotationItem], int]:
 
 
 def feedback_on(item: AnnotationItem, annotation: Annotation) -> tuple[Feedback, ...]:
-    """What is right and wrong about the labels of an item whose right labels are known."""
+    """The labels of an item beside the right ones, field by field."""
     questions = {question.name: question for question in KINDS[item.kind].questions}
     found = []
     for name, right in item.gold.items():
@@ -124,7 +124,7 @@ def gold_scores(study: Study, *, pilot: bool = False) -> dict[int, tuple[int, in
     return scores
 
 
-# --- the gate: who is kept, decided once, with the rule and the reason ------
+# --- the gate: people kept, decided once, with the rule and the reason ------
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def decide_gate(
     thresholds: Mapping[str, Any],
     reason: str,
 ) -> GateDecision:
-    """Freeze who is kept and who is not, by pseudonym; the slots of those excluded reopen for others.
+    """Freeze verdicts by pseudonym; the slots of people excluded reopen for others.
 
     Their annotations stay and do not count. A later decision may keep a person excluded before, whose slots are gone
     by then. Raises GateError.

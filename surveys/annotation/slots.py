@@ -1,4 +1,4 @@
-"""Slots: taken by one annotator at a time, renewed by activity, and given back by everybody who does not finish.
+"""Slots: taken by one annotator at a time, renewed by activity, and given back if not finished.
 
 An item has exactly as many slots as it wants labels, and a label counts only with a done slot, so no item can have a
 label too many, and none by the same person twice. Locks are taken in the order person, then slot; nobody who holds a
@@ -18,9 +18,9 @@ from surveys.studies.files.kinds import GENERIC, PERSONALISED
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.lifecycle import definition_of
 
-# One slot for one person: free or with its hold run out, on an item of which the person has no slot and about which
-# they have said nothing yet. Blocks already begun come first, so that items are finished one after the other and the
-# same people share many of them; among equals each person has an order of their own.
+# One slot for one person: free or with its hold run out, on an item of which the person has neither a slot nor an
+# annotation. Blocks already begun come first, so that items are finished one after the other and the same people share
+# many of them; among equals each person has an order of their own.
 OPEN = """
 WITH pool AS (
     SELECT * FROM (
@@ -67,7 +67,7 @@ def work_for(participant: Participant) -> AnnotationWork:
 
 
 def hold_slots(participant: Participant, count: int = 1) -> list[Slot]:
-    """The slots this person is to work on now: take missing ones up to `count`, or a user's whole block.
+    """The slots that this person works on now: take missing ones up to `count`, or a user's whole block.
 
     Call it in a transaction. Fewer than `count`, or none, if the quota is reached or no item is left for this person.
     """
@@ -134,7 +134,7 @@ def take_slot(
 
 
 def lock_one(statement: str, values: dict[str, object]) -> tuple[int, str] | None:
-    """The row that the statement locks; without one, release what it locked in vain.
+    """The row that the statement locks; without one, release its vain locks.
 
     PostgreSQL keeps the lock on a row that it waited for, even if the row was taken meanwhile; two people who went on
     to wait with such locks could deadlock.
@@ -161,7 +161,7 @@ def grant(slot: Slot, participant: Participant, work: AnnotationWork, left: str)
 
 def wanted_left(participant: Participant) -> str:
     """The response this person has seen less often on the left; if equal, one by their pseudonym."""
-    lefts = list(slots_of(participant).values_list("left", flat=True))
+    lefts = list(participant.slots.values_list("left", flat=True))
     generic, personalised = lefts.count(GENERIC), lefts.count(PERSONALISED)
     if generic == personalised:
         return by_lot(participant, str(len(lefts)))
@@ -173,7 +173,7 @@ def by_lot(participant: Participant, seed: str) -> str:
     return (GENERIC, PERSONALISED)[digest[0] % 2]
 
 
-def claim_slot(participant: Participant, item: AnnotationItem, left: str = "") -> Slot | None:
+def claim_slot(participant: Participant, item: AnnotationItem, left: str) -> Slot | None:
     """This person's own slot of the item, or a free one, if possible with the same response on the left.
 
     For people away so long that the hold ran out and the slot was given to another. Call it in a transaction, with the
@@ -200,10 +200,6 @@ def is_excluded(participant: Participant) -> bool:
     return newest is not None and not newest.kept
 
 
-def slots_of(participant: Participant) -> QuerySet[Slot]:
-    return Slot.objects.filter(participant=participant)
-
-
 def sitting_of(participant: Participant) -> datetime | None:
     """When this sitting began, if it is a further one; else None."""
     sittings = participant.sessions.filter(rule=Session.Rule.SITTING).order_by("-id")
@@ -213,25 +209,25 @@ def sitting_of(participant: Participant) -> datetime | None:
 def slots_of_sitting(participant: Participant) -> QuerySet[Slot]:
     """Slots of this sitting alone, which count towards the quota."""
     began = sitting_of(participant)
-    return slots_of(participant).filter(taken_at__gte=began) if began else slots_of(participant)
+    return participant.slots.filter(taken_at__gte=began) if began else participant.slots.all()
 
 
 def held_slots(participant: Participant) -> QuerySet[Slot]:
     """Slots that this person is working on, in the order of the items."""
-    return slots_of(participant).filter(done_at=None).select_related("item").order_by("item__position")
+    return participant.slots.filter(done_at=None).select_related("item").order_by("item__position")
 
 
 def renew_holds(participant: Participant) -> int:
     """Extend every hold after a sign of activity; return how many slots this person still holds."""
     until = timezone.now() + timedelta(minutes=work_for(participant).hold_minutes)
-    return slots_of(participant).filter(done_at=None).update(held_until=until)
+    return participant.slots.filter(done_at=None).update(held_until=until)
 
 
-# --- how far it is ----------------------------------------------------------
+# --- work left --------------------------------------------------------------
 
 
 def untouched_items(participant: Participant) -> QuerySet[AnnotationItem]:
-    """Work items that this person has said nothing about."""
+    """Work items without an annotation by this person."""
     items = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot)
     return items.filter(purpose=AnnotationItem.Purpose.WORK).exclude(annotations__participant=participant)
 
@@ -242,6 +238,6 @@ def items_left(participant: Participant) -> int:
     if not takes_slots(participant):
         return items.count()
     free = Q(participant=None) | Q(done_at=None, held_until__lt=timezone.now())
-    mine = slots_of(participant).values("item")
+    mine = participant.slots.values("item")
     open_items = Slot.objects.filter(free, item__in=items).exclude(item__in=mine)
     return open_items.aggregate(n=Count("item", distinct=True))["n"]

@@ -1,4 +1,4 @@
-"""Studies that follow one another as stages: the next one, by the study file, and the whole line."""
+"""Studies as successive stages: the next one, by the study file, and the whole line."""
 
 from surveys.models import Study
 from surveys.studies.lifecycle import annotation_of

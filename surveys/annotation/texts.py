@@ -1,4 +1,4 @@
-"""Texts on pages: Markdown by an allow-list, and pieces cut at evidence and search hits."""
+"""Texts on pages: Markdown with an allow-list of tags, and pieces cut at evidence and search hits."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -70,7 +70,7 @@ def item(request: HttpRequest, item: int) -> HttpResponse:
 
 
 def answered_since(request: HttpRequest, task: AnnotationTask) -> dict:
-    """What an older page would have replaced a newer answer with, and what that says; empty for other pages."""
+    """The answer of an older page, and the newer one that it would have replaced; empty for other pages."""
     draft = views.draft_of(request, draft_name(task.item)) if views.AGAIN in request.GET else None
     newest = task.newest
     if draft is None or newest is None or newest.state != Annotation.State.GIVEN:
@@ -127,7 +127,7 @@ def receive(request: HttpRequest) -> HttpResponse:
 
 
 def keep_and_ask(request: HttpRequest, shown: ShownTask) -> HttpResponse:
-    """Overwrite nothing silently: keep what was sent, and let the item's page show the newer answer."""
+    """Overwrite nothing silently: keep the labels sent as a draft, and let the item's page show the newer answer."""
     views.keep_draft(request, draft_name(shown.item))
     return redirect(f"{address(request.participant, 'item', shown.item.pk)}?{views.AGAIN}=1")
 
@@ -205,7 +205,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @views.participant_page(Step.PROMPTS, own=True)
 def feedback(request: HttpRequest, item: int) -> HttpResponse:
-    """What was right about the last answer to a training item, with the explanation."""
+    """The last answer to a training item beside the right one, with the explanation."""
     participant = request.participant
     trained = AnnotationItem.objects.filter(study=participant.study_id, purpose=Purpose.TRAINING, pk=item).first()
     said = trained and find_newest(participant, trained)

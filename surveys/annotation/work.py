@@ -1,4 +1,4 @@
-"""What an annotator does next, how far they are, and the seal by which a page proves what it showed."""
+"""An annotator's next task and progress, and the seal by which a page proves what it showed."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +18,6 @@ from surveys.annotation.slots import (
     is_excluded,
     items_left,
     sitting_of,
-    slots_of,
     slots_of_sitting,
     takes_slots,
     untouched_items,
@@ -36,7 +35,7 @@ Purpose, State = AnnotationItem.Purpose, Annotation.State
 
 @dataclass(frozen=True)
 class AnnotationTask:
-    """One item for one annotator: which response is on the left ("" without sides), and what they said about it."""
+    """One item for one annotator: the response on the left ("" without sides), and their newest annotation."""
 
     item: AnnotationItem
     left: str
@@ -95,7 +94,7 @@ def admit(participant: Participant) -> Participant:
 def may_sit_again(participant: Participant) -> bool:
     """Whether a person who completed a sitting may come for another: the study has more, and work is left.
 
-    From the pilot, only people whom the gate keeps come into the main study.
+    From the pilot, only people kept by the gate come into the main study.
     """
     work = work_for(participant)
     had = 1 + participant.sessions.filter(rule=Session.Rule.SITTING).count()
@@ -130,7 +129,7 @@ def may_stop_paid(participant: Participant) -> bool:
     return done_in_sitting(participant) >= work_for(participant).least or not has_work(participant)
 
 
-# --- what next --------------------------------------------------------------
+# --- next tasks -------------------------------------------------------------
 
 
 def next_tasks(participant: Participant, count: int = 1) -> list[AnnotationTask]:
@@ -146,10 +145,10 @@ def next_tasks(participant: Participant, count: int = 1) -> list[AnnotationTask]
             return [task_of(participant, training.due)]
         if training.failed or is_excluded(participant):
             return []
-        return list(mix(participant, count))
+        return list(interleave_gold(participant, count))
 
 
-def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
+def interleave_gold(participant: Participant, count: int) -> Iterator[AnnotationTask]:
     """Work with a gold item after every `gold_every` items; if blocks are users, only between two users."""
     work = work_for(participant)
     gold, met = gold_left(participant)
@@ -171,7 +170,7 @@ def mix(participant: Participant, count: int) -> Iterator[AnnotationTask]:
 def is_within_user(participant: Participant) -> bool:
     """Whether some items about the held items' user are done: a block that is only held has not been begun."""
     users = held_slots(participant).exclude(item__cluster="").values("item__cluster")
-    done = slots_of(participant).filter(done_at__isnull=False, item__pilot=participant.pilot)
+    done = participant.slots.filter(done_at__isnull=False, item__pilot=participant.pilot)
     return done.filter(item__cluster__in=users).exists()
 
 
@@ -194,9 +193,9 @@ def task_of(participant: Participant, item: AnnotationItem, slot: Slot | None = 
 
 
 def find_task(participant: Participant, item_id: int) -> AnnotationTask | None:
-    """The task of an item that this person holds or has said something about, or of their next gold item; else None.
+    """The task of an item that this person holds or has annotated, or of their next gold item; else None.
 
-    No slot records that a gold item's page is open, while others make room that changes what is due.
+    No slot records that a gold item's page is open, while other windows change which item is due.
     """
     item = AnnotationItem.objects.filter(study=participant.study_id, pilot=participant.pilot, pk=item_id).first()
     if item is None:
@@ -209,7 +208,7 @@ def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Annota
     """All work about the same user that this person holds or has done, in order, for the list beside the item."""
     if not item.cluster or item.purpose != Purpose.WORK:
         return []
-    slots = slots_of(participant).filter(item__cluster=item.cluster, item__pilot=item.pilot).select_related("item")
+    slots = participant.slots.filter(item__cluster=item.cluster, item__pilot=item.pilot).select_related("item")
     about = newest_of(participant).filter(item__cluster=item.cluster).select_related("item")
     said = {row.item_id: row for row in about}
     return [
@@ -220,16 +219,16 @@ def tasks_of_user(participant: Participant, item: AnnotationItem) -> list[Annota
 def done_tasks(participant: Participant) -> list[AnnotationTask]:
     """Tasks that this person has labelled and may change, newest first, without training."""
     newest = newest_of(participant).filter(state=State.GIVEN).exclude(item__purpose=Purpose.TRAINING)
-    slots = {slot.item_id: slot for slot in slots_of(participant)}
+    slots = {slot.item_id: slot for slot in participant.slots.all()}
     rows = newest.select_related("item").order_by("-id")
     return [AnnotationTask(row.item, row.left, row, slots.get(row.item_id)) for row in rows]
 
 
-# --- how far ----------------------------------------------------------------
+# --- progress ---------------------------------------------------------------
 
 
 def newest_of(participant: Participant) -> QuerySet[Annotation]:
-    """The newest revision of each item that this person said something about, in the pilot or the main study alone."""
+    """The newest revision of each item that this person has annotated, in the pilot or the main study alone."""
     rows = Annotation.objects.filter(participant=participant, item__pilot=participant.pilot)
     return Annotation.objects.filter(pk__in=rows.order_by("item_id", "-revision").distinct("item_id").values("pk"))
 
@@ -295,7 +294,7 @@ PAGE = TimestampSigner(salt="annotation-page", sep="~")
 
 @dataclass(frozen=True)
 class ShownTask:
-    """What a page showed: the item, the response on the left, the newest revision, and when it was sent."""
+    """A task as its page showed it: item, response on the left, newest revision, and when the page was sent."""
 
     item: AnnotationItem
     left: str

@@ -100,7 +100,7 @@ def members(request: HttpRequest) -> HttpResponse:
 
 
 def show_members(request: HttpRequest, status: int = 200, name: str = "", role: str = Role.RESEARCHER) -> HttpResponse:
-    """`name` and `role`: what the form to add somebody begins with."""
+    """Show the members; `name` and `role` fill the form that adds one."""
     rows = request.study.memberships.select_related("user").order_by("user__username")
     return show(
         request,
@@ -205,7 +205,7 @@ ROLES = {
 
 
 class InvitationForm(forms.Form):
-    """What a new account may do: make studies, or work on one of the inviter's."""
+    """The new account's rights: making studies, or a role in one of the inviter's."""
 
     study = forms.ChoiceField(label="What the new account is for")
     role = forms.ChoiceField(label="Role in the study", choices=list(ROLES.items()))

@@ -38,7 +38,7 @@ from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import saved_as, show, study_page
 from surveys.studies.wording import duration, money, money_range, percent
 
-State, Kind = Participant.State, AnonymousExit.Kind
+State, Step, Kind = Participant.State, Participant.Step, AnonymousExit.Kind
 BAR = 1000  # width of a bar's own units
 
 
@@ -68,7 +68,11 @@ def monitor_page(request: HttpRequest) -> dict:
         "apart": people_apart(watched),
         "cells": [cell_row(cell) for cell in watched.cells],
         "states": state_rows(watched),
-        "steps": [(name_step(step, bool(labelling)), n) for step, n in watched.steps.items() if n],
+        "steps": [
+            ("Items" if labelling and step == Step.PROMPTS else Step(step).label, n)
+            for step, n in watched.steps.items()
+            if n
+        ],
         "flags": [(CHECK_NAMES[flag.check], flag) for flag in watched.flags],
         "pay": pay_row(watched.pay, currency),
         "pay_by_cell": [pay_row(pay, currency) for pay in watched.pay_by_cell],
@@ -78,17 +82,13 @@ def monitor_page(request: HttpRequest) -> dict:
     }
 
 
-def name_step(step: str, labels: bool) -> str:
-    return "Items" if labels and step == Participant.Step.PROMPTS else Participant.Step(step).label
-
-
 def pay_row(pay: HourlyPay, currency: str) -> dict:
     per_hour = "" if pay.per_hour is None else money(pay.per_hour, currency)
     return {"pay": pay, "per_hour": per_hour, "promised": money_range(pay.promised, currency)}
 
 
 def say_pay(pay: HourlyPay, currency: str) -> str:
-    """A sentence about pay if people earn less than they were promised; else empty."""
+    """A sentence if people earn less than promised; else empty."""
     if not pay.below or pay.per_hour is None:
         return ""
     per_hour, promised = money(pay.per_hour, currency), money_range(pay.promised, currency)
@@ -96,12 +96,12 @@ def say_pay(pay: HourlyPay, currency: str) -> str:
 
 
 def who_choices(kinds: dict[str, int], chosen: str) -> list[tuple[str, str, int]]:
-    """The switch's choices: kinds of people in this study, and always the main data and the chosen one."""
+    """Choices of people: the kinds in this study, and always the main data and the chosen one."""
     return [(who, name, kinds[who]) for who, (name, _) in WHO.items() if kinds[who] or who in ("main", chosen)]
 
 
 def people_apart(watched: Monitor) -> list[str]:
-    """Sentences about simulated, left-out and imported people, whom a reader might misjudge."""
+    """Sentences about simulated, left-out and imported people, to prevent misreading."""
     kinds, words = watched.kinds, []
     if n := watched.simulated:
         words.append(f"{n:,} of {watched.people:,} who came {'is' if n == 1 else 'are'} simulated.")

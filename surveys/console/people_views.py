@@ -174,7 +174,7 @@ class PromptAnswer:
 def answered_prompts(
     person: Participant, definition: Definition, revisions: list[Response], flags: list[Flag]
 ) -> list[PromptAnswer]:
-    """The prompts in the order in which this person met them, then answers whose place nobody knows, numbered 0."""
+    """The prompts in this person's order, then answers whose place is unknown, numbered 0."""
     asked = {response.prompt.slug: response.prompt for response in revisions} | prompts_of(person.version_id)
     unplaced = sorted(
         {response.prompt.slug for response in revisions} - {*person.order}, key=lambda at: asked[at].position
@@ -206,7 +206,7 @@ def describe_revision(response: Response) -> Revision:
     return Revision(response, words)
 
 
-# --- how an answer came onto the page, in words ------------------------------
+# --- the evidence of an answer, in words -------------------------------------
 
 COUNTED = {
     "e-mail": "e-mail address",
@@ -222,7 +222,7 @@ COUNTED = {
 
 
 def describe_evidence(evidence: Mapping[str, Any]) -> list[str]:
-    """Sentences about how the text was entered; if that was not observed, only this and signs of an agent."""
+    """Sentences about how the text was entered; if unobserved, one that says so, and signs of an agent."""
     signs = describe_agent(evidence)
     if not evidence.get("observed"):
         return ["Not observed: the page ran without JavaScript.", *signs]
@@ -257,7 +257,7 @@ def describe_entry(evidence: Mapping[str, Any]) -> str:
 
 
 def describe_personal(personal: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """What was removed before sending, and what the person chose to leave in."""
+    """Personal details removed before sending, and those that the person chose to leave in."""
     verbs = {"removed": "Taken out before sending", "kept": "Left in by the participant"}
     return [
         f"{verbs[what]}: {', '.join(f'{n} × {COUNTED.get(kind, kind)}' for kind, n in counts.items())}."
@@ -280,7 +280,7 @@ def describe_timing(response: Response) -> str:
     return f"{duration((response.submitted_at - response.shown_at).total_seconds())} on the page."
 
 
-# --- what else is known of a person -------------------------------------------
+# --- other facts about a person -------------------------------------------------
 
 
 def name_check(flag: Flag) -> str:
@@ -297,7 +297,7 @@ def attention_rows(person: Participant, definition: Definition) -> list[dict]:
 
 
 def describe_perception(noted: dict | None) -> str:
-    """What a person saw in moving dots. A wrong figure says little about one person, and nothing about their pay."""
+    """The answer about the figure in moving dots. A wrong one says little about one person, and nothing about pay."""
     if not noted:
         return ""
     right = {True: "right", False: "not right", None: "a person may say so"}[noted["right"]]
@@ -349,7 +349,7 @@ def call_returned(request: HttpRequest, pseudonym: str) -> HttpResponse:
 
 # --- notes: only its author changes one; the audit trail has none, as they must be erasable
 
-# What a note can be about: the model, and the lookup from its row to the study.
+# The model that a note can be about, and the lookup from its row to the study.
 ABOUT: dict[str, tuple[type, str]] = {
     "participant": (Participant, "study"),
     "response": (Response, "participant__study"),
@@ -358,7 +358,7 @@ ABOUT: dict[str, tuple[type, str]] = {
 
 
 class NoteError(Exception):
-    """A note that says nothing or too much."""
+    """A note that is empty or too long."""
 
 
 def read_note(text: str) -> str:

@@ -27,7 +27,7 @@ from surveys.studies.wording import language_name
 State = Study.State
 NOBODY_WAITS = "Nobody waits for an answer any more."
 PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-# What to choose on Prolific for each code: its type there, and what is to happen with the submission.
+# To choose on Prolific for each code: its type there, and the action on the submission.
 CODE_TYPES = {
     "completed": ("COMPLETED", "Manually review, then approve"),
     "no_consent": ("NO_CONSENT", "Request a return"),
@@ -49,7 +49,7 @@ CODE_TYPES = {
 
 @dataclass(frozen=True)
 class LifeStep:
-    """A step in a study's life: the rule, what its button says, and what the reader must know before."""
+    """A step in a study's life: its rule, its button, and the consequences to read first."""
 
     rule: Callable[[Study, str], None]
     button: str
@@ -57,7 +57,7 @@ class LifeStep:
     consequences: tuple[str, ...]
     states: tuple[str, ...] = ()  # in which the set-up has the button
     least: Role = Role.RESEARCHER
-    done: str = ""  # said afterwards; empty: what state the study is in
+    done: str = ""  # message afterwards; empty: the study's new state
     page: str = "setup"  # that has the button
     archived: bool = False  # a step of studies in the archive
 
@@ -164,7 +164,7 @@ def show_version(request: HttpRequest, template: str, shown: StudyVersion) -> Ht
 
 @study_page(Role.BLINDED, require_safe)
 def version_document(request: HttpRequest, number: int) -> HttpResponse:
-    """What the hash is taken over, as a file: for a registry, or to check the hash elsewhere."""
+    """The hashed content as a file: for a registry, or to check the hash elsewhere."""
     shown = get_object_or_404(StudyVersion, study=request.study, number=number)
     content = {"sha256": shown.sha256, "document": shown.document, "interface": shown.interface_sha256}
     response = JsonResponse(content, json_dumps_params={"ensure_ascii": False, "indent": 2})
@@ -194,7 +194,7 @@ def setup_page(study: Study, shown: StudyVersion) -> dict:
             if study.state in step.states and step.archived == bool(study.archived_at)
         ],
         "participant_link": participant_link(study),
-        "told": [(each, "launch this study") for each in second_person.told(wanted, "launch", study)],
+        "told": [(each, "launch this study") for each in second_person.shown_requests(wanted, "launch", study)],
     }
 
 
@@ -231,7 +231,7 @@ def preview(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, FORM)
 def change_state(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask once, with all consequences, then do it."""
+    """Ask for confirmation, listing all consequences; then take the step."""
     step = STEPS.get(name)
     if step is None:
         raise Http404

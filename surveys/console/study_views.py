@@ -1,4 +1,4 @@
-"""The list of studies, and making a study or a new version of one from a file."""
+"""The list of studies, a study's overview, and making a study or a new version from a file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.BLINDED, require_safe)
 def study(request: HttpRequest) -> HttpResponse:
-    """The study's state, and what to do next."""
+    """The study's state, and the next step."""
     cells, exits = list(count_cells(request.study)), count_exits(request.study, "main")
     kinds, people = kinds_of_people(request.study), people_of(request.study, "main")
     newest = time_of_last_answer(people.exclude(origin=Participant.Origin.IMPORTED))
@@ -83,7 +83,7 @@ def study(request: HttpRequest) -> HttpResponse:
 
 @dataclass
 class Upload:
-    """A study file as it was sent, and what is wrong with it."""
+    """A study file as it was sent, and its faults."""
 
     text: str = ""
     amendment: str = ""

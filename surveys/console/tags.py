@@ -33,5 +33,5 @@ def render_block(block: str) -> list[str]:
 
 @register.filter
 def with_bold(text: str) -> SafeString:
-    """`**words**` as bold words, all else as it was written; escapes what is not escaped yet."""
+    """`**words**` as bold words, all else as it was written; escapes text that is not escaped yet."""
     return mark_safe(BOLD.sub(r"<b>\1</b>", conditional_escape(text)))  # noqa: S308 - escaped in the same line

@@ -1,4 +1,4 @@
-"""Database models: studies, participants, what they see and do, payments through Prolific, and the team."""
+"""Database models: studies, participants and their answers, annotation, payments through Prolific, and the team."""
 
 from surveys.models.annotation import Annotation, AnnotationItem, GateDecision, GateVerdict, History, Slot
 from surveys.models.participants import (

@@ -25,7 +25,7 @@ class History(models.Model):
 
 
 class AnnotationItem(models.Model):
-    """A frozen snapshot of one thing to judge; with its history, exactly what the annotator sees. Never changed."""
+    """A frozen snapshot of one thing to judge; with its history, all that the annotator sees. Never changed."""
 
     class Purpose(models.TextChoices):
         WORK = "work", "Work"
@@ -122,7 +122,7 @@ class Slot(models.Model):
 
 
 class Annotation(models.Model):
-    """What one rater, a person or a model, said about one item. Rows are never changed; the newest one counts."""
+    """The labels of one rater, a person or a model, for one item. Rows are never changed; the newest one counts."""
 
     class State(models.TextChoices):
         GIVEN = "given", "Given"
@@ -168,7 +168,7 @@ class Annotation(models.Model):
 
 
 class GateDecision(models.Model):
-    """Which annotators were kept, by which rule and why. Never changed; a later decision supersedes it."""
+    """A decision on the annotators kept, with its rule and reason. Never changed; a later decision supersedes it."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="gate_decisions")
     number = models.PositiveIntegerField(help_text="From 1 in each study.")

@@ -1,4 +1,4 @@
-"""The hashes in columns named `sha256`, by which equal contents are recognised."""
+"""Hashes for columns named `sha256`, by which equal contents are recognised."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What is done at the same moment: rules that met another transaction, and PostgreSQL advisory locks.
+"""Concurrency: repeating rules that collided with another transaction, and PostgreSQL advisory locks.
 
 Locks hold across processes and hosts. A lock is a name and a number.
 """
@@ -38,8 +38,8 @@ def hold(name: str, key: int, shared: bool = False) -> None:
 def alone(name: str, key: int = 0, on: BaseDatabaseWrapper | None = None) -> Iterator[bool]:
     """Try to take the lock; yield whether it was free, and hold it meanwhile if so.
 
-    It belongs to the connection `on`: it ends with the process, however that ends, but the same connection could take
-    it twice.
+    It belongs to the connection `on`: it ends with the process, however that ends, but the same connection can take it
+    twice.
     """
     is_mine = _ask(TRY, name, key, on)
     try:
@@ -74,7 +74,7 @@ def _ask(statement: str, name: str, key: int, on: BaseDatabaseWrapper | None = N
 
 
 def again(rule: Callable[[], T], *also: type[Exception]) -> T:
-    """Run a rule that is safe to repeat, again if another connection made it fail, and return its result."""
+    """Run a rule that is safe to repeat, anew if another connection made it fail, and return its result."""
     for attempt in range(1, ATTEMPTS):
         try:
             return rule()

@@ -1,4 +1,4 @@
-"""Participants, their places, sessions and chatbots, and what is kept of those who refused or withdrew."""
+"""Participants, their places, sessions and chatbots, and the anonymous count of those who refused or withdrew."""
 
 import re
 
@@ -138,7 +138,7 @@ class Place(models.Model):
 
 
 class Draw(models.Model):
-    """The number that gives a place some of the set's questions: given once, the same for all who hold the place."""
+    """The number by which a place gets some of the set's questions: given once, for all who hold the place."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draws")
     place = models.OneToOneField(Place, on_delete=models.CASCADE, related_name="draw")
@@ -221,7 +221,7 @@ class ChatbotContext(models.Model):
 
 
 class AnonymousExit(models.Model):
-    """All that is kept of somebody who did not consent or withdrew."""
+    """The only record of somebody who did not consent or withdrew."""
 
     class Kind(models.TextChoices):
         NO_CONSENT = "no_consent", "No consent"

@@ -73,7 +73,7 @@ class Submission(models.Model):
 
 
 class Payment(models.Model):
-    """One decision about one submission, and what became of it. Never sent before `sending` is committed."""
+    """One decision about one submission, and its outcome. Never sent before `sending` is committed."""
 
     class Kind(models.TextChoices):
         APPROVE = "approve", "Approve"

@@ -46,7 +46,7 @@ class Response(models.Model):
 
 
 class ReadBack(models.Model):
-    """What the reader read in a response, and what the person who pasted it said about that. Never changed."""
+    """The reading of a response, and the reply of the person who pasted it. Never changed."""
 
     class Verdict(models.TextChoices):
         RIGHT = "right", "Read right"
@@ -107,7 +107,7 @@ class Draft(models.Model):
 
 
 class Flag(models.Model):
-    """What a paste check noticed and what the person did about it."""
+    """A paste check's finding, and the person's decision about it."""
 
     class Outcome(models.TextChoices):
         SHOWN = "shown", "Shown, not decided yet"

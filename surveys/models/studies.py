@@ -11,7 +11,7 @@ from django.utils import timezone
 
 
 def check(name: str, condition: Q) -> models.CheckConstraint:
-    """What the database holds every row of a table to."""
+    """A condition that the database checks for every row of a table."""
     return models.CheckConstraint(name=name, condition=condition)
 
 
@@ -58,7 +58,7 @@ class Study(models.Model):
 
 
 class StudyVersion(models.Model):
-    """What participants of one version see, to the letter. Never changed after it is written."""
+    """A study as participants of one version see it, to the letter. Never changed after it is written."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -150,7 +150,7 @@ class Prompt(models.Model):
 
 
 def asked_of_all(way: str = "") -> Q:
-    """Filter for prompts as all are asked them first: no repeats, no set questions; `way` is the lookup's prefix."""
+    """Filter for prompts that everybody is asked: no repeats, no set questions; `way` is the lookup's prefix."""
     return Q(**{f"{way}asks": "", f"{way}is_drawn": False})
 
 
@@ -160,7 +160,7 @@ def base_slug(way: str = "") -> Coalesce:
 
 
 class Membership(models.Model):
-    """What one account may do in one study."""
+    """An account's role in a study."""
 
     class Role(models.TextChoices):
         OWNER = "owner", "Owner"
@@ -215,7 +215,7 @@ class Invitation(models.Model):
 
     @property
     def gives(self) -> str:
-        """What the new account may do."""
+        """The new account's rights, in words."""
         return f"{self.get_role_display()} of {self.study.title}" if self.study else "Makes studies"
 
 

@@ -1,5 +1,5 @@
 """A person's path through a study: arrival, consent, questions, place, pages, end, and Prolific.
 
 In: requests with Prolific's ids or a signed link, and Prolific's webhooks. Out: participants, sessions, places and
-codes. The paste page is in `pasting`; annotators' pages are a room of their own.
+codes. `pasting` has the paste page; annotators' pages are a room of their own.
 """

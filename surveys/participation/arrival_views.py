@@ -30,7 +30,7 @@ def arrive(
     begin: Callable[[Participant], Participant] | None = None,
     may_return: recruitment.Returns | None = None,
 ) -> HttpResponse:
-    """The entry page, and the answer to its question for consent; `begin` receives each participant who consents."""
+    """The entry page, and the answer to its request for consent; `begin` receives each participant who consents."""
     # A known person may withdraw in another window at the same moment.
     return locks.again(partial(let_in, request, study, begin, may_return), Participant.DoesNotExist)
 
@@ -62,8 +62,7 @@ def let_in(
         recruitment.check_visit(found, visit)
     except recruitment.ForgedVisit as fault:
         return trouble(request, "forged", definition, faults=str(fault), status=403)
-    participant = recruitment.find_participant(found, visit)
-    if participant:
+    if participant := found.participants.filter(pid=visit.pid).first():
         recruitment.record_session(participant, visit, may_return)
         participant.refresh_from_db()
         return to_page(request, participant, visit)
@@ -153,12 +152,12 @@ def farewell(request: HttpRequest, slug: str, outcome: str) -> HttpResponse:
 def trouble(
     request: HttpRequest, what: str, definition: Definition | None = None, status: int = 200, faults: str = ""
 ) -> HttpResponse:
-    """A page that says what is wrong and what the person can do."""
+    """A page about a problem on arrival, and the person's options."""
     page = {"what": what, "definition": definition, "faults": faults}
     return render(request, "participation/trouble_at_entry.html", page, status=status)
 
 
-# Addresses that people who paste answers and annotators have in common. A signed link works without cookies.
+# Addresses shared by people who paste answers and annotators. A signed link works without cookies.
 OWN = "<slug:study>/<str:token>/"
 shared: list[URLPattern] = [
     path("<slug:study>/no-consent/", no_consent, name="no-consent"),

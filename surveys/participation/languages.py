@@ -1,4 +1,4 @@
-"""The language a person is asked in: one that has all the study's texts, first by browser, then by choice."""
+"""The language of a person's pages: one that has all the study's texts, first by browser, then by choice."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -16,7 +16,7 @@ def languages_for(definition: Definition) -> tuple[str, ...]:
 
 
 def choose_language(request: HttpRequest, definition: Definition) -> str:
-    """A newcomer's language: the one asked for in address or form, else by browser (for annotators the study's own)."""
+    """A newcomer's language: as the address or form asks, else by browser (for annotators the study's own)."""
     offered = languages_for(definition)
     asked = request.GET.get("lang") or request.POST.get("lang")
     if asked in offered:
@@ -25,7 +25,7 @@ def choose_language(request: HttpRequest, definition: Definition) -> str:
 
 
 def preferred(header: str | None, offered: tuple[str, ...]) -> str:
-    """The first language in the header that is offered, if by another region; else the first offered."""
+    """The header's first language that is offered, its region aside if need be; else the first offered."""
     families = {code.lower().partition("-")[0]: code for code in reversed(offered)}
     exact = {code.lower(): code for code in offered}
     for wanted, _ in parse_accept_lang_header(header or ""):

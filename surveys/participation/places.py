@@ -172,7 +172,7 @@ def release_places() -> int:
 
 
 def touch_participant(participant: Participant) -> datetime:
-    """Note that the person is here, and renew their lease or take a place again if it was given away; return now.
+    """Note that the person is active, and renew their lease or take a place again if it was given away; return now.
 
     Call it first in a transaction: changing the person's row locks it, so that two tabs of one person queue; other
     people never wait. Raises DoesNotExist if another tab has just ended the participation.
@@ -183,7 +183,7 @@ def touch_participant(participant: Participant) -> datetime:
 
 
 def note_life(participant: Participant, now: datetime, until: datetime) -> tuple[bool, bool]:
-    """Lock the person's row, note that they are here, renew their place; return whether row and place were found."""
+    """Lock the person's row, note that they are active, renew their place; return whether row and place were found."""
     person, place = row_of(NOTE_LIFE, {"person": participant.pk, "now": now, "until": until}) or (0, 0)
     return bool(person), bool(place)
 

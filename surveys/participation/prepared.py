@@ -1,4 +1,4 @@
-"""Pages that are the same for everybody but for a few places: rendered once for a stand-in, then filled in.
+"""Pages that differ between people in a few places only: rendered once for a stand-in, then filled in.
 
 Rendering a Django template takes ten times as long as all else in showing a prompt (benchmarks/README.md). The stand-in
 has nobody's data, so nothing of one person can reach another.
@@ -18,18 +18,18 @@ from surveys.participation.statements import cell_of
 from surveys.studies.access import is_unproven, sign_link
 from surveys.studies.lifecycle import definition_in
 
-# Nobody can know it, so no text of a study or a person contains it.
+# Random, so that no text of a study or a person contains it.
 SECRET = secrets.token_hex(16)
 NOBODY = "nobody"
 MARK = re.compile(f"{SECRET}-([a-z_]+);")
-INDENTED = re.compile(r"\n\s+")  # of the templates, a fifth of a page; what is filled in keeps its own
+INDENTED = re.compile(r"\n\s+")  # of the templates, a fifth of a page; values filled in keep theirs
 MOST_PAGES = 512  # of some ten thousand characters each
 PAGES: dict[Hashable, list[str]] = {}
 Context = Callable[[HttpRequest], dict[str, Any]]
 
 
 def mark(name: str) -> str:
-    """A placeholder in a page for what is filled in."""
+    """A placeholder in a page for a value."""
     return f"{SECRET}-{name};"
 
 
@@ -51,7 +51,7 @@ def reader_of(participant: Participant) -> ReaderKey:
 
 
 def may_prepare(request: HttpRequest) -> bool:
-    """Whether a prepared page will do: one with a query in its address shows more, one of a link without proof less."""
+    """Whether a prepared page will do: a query in the address asks for more, and a link without proof gets less."""
     return request.method == "GET" and not request.META.get("QUERY_STRING") and not is_unproven()
 
 

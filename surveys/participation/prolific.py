@@ -1,4 +1,4 @@
-"""What Prolific sends with a participant, and the address that people return to."""
+"""The ids that Prolific sends with a participant, its signature, and the address that people return to."""
 
 import json
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ def completion_url(code: str) -> str:
     return f"{COMPLETE}?{urlencode({'cc': code})}"
 
 
-# --- signed arrival: a JSON Web Token in the address, by which Prolific vouches for who comes ---
+# --- signed arrival: a JSON Web Token in the address, by which Prolific vouches for the visit ---
 
 TOKEN_PARAMETER = "prolific_token"
 LONGEST_TOKEN = 8_000
@@ -71,7 +71,7 @@ def is_signed(token: str, visit: Visit) -> bool:
     if len(token) > LONGEST_TOKEN:
         return False
     try:
-        # The algorithm is ours to choose: a token never says how it is to be checked.
+        # The algorithm is fixed here: a token never chooses how it is checked.
         key = key_set()[jwt.get_unverified_header(token)["kid"]]
         ours = [settings.SITE_URL, urlsplit(settings.SITE_URL).hostname or ""]
         claims = jwt.decode(token, key, ["RS256"], {"require": ["exp"]}, audience=ours, leeway=LEEWAY)

@@ -1,4 +1,4 @@
-"""Who may take part, and how each participation begins, goes on and ends."""
+"""The rules of taking part: how each participation begins, goes on and ends."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
@@ -37,10 +37,6 @@ class ForgedVisit(Exception):
 # --- arriving ---------------------------------------------------------------
 
 
-def find_participant(study: Study, visit: Visit) -> Participant | None:
-    return Participant.objects.filter(study=study, pid=visit.pid).first()
-
-
 def check_visit(study: Study, visit: Visit) -> None:
     """Raise ForgedVisit if the study id is not ours or the session is somebody else's."""
     definition = definition_of(study.current_id)
@@ -52,7 +48,7 @@ def check_visit(study: Study, visit: Visit) -> None:
 
 
 def consent_hash(definition: Definition) -> str:
-    """Hash of the consent's version and all that its page shows from the file: the summary and the text."""
+    """Hash of the consent's version and the file's texts on its page: summary and text."""
     consent = definition.consent
     return hashlib.sha256("\n".join([consent.version, *consent.summary, consent.text]).encode()).hexdigest()
 
@@ -82,7 +78,7 @@ def give_consent(study: Study, visit: Visit, origin: str = Origin.PROLIFIC, lang
 
 
 def refuse_consent(study: Study, origin: str = Origin.PROLIFIC) -> None:
-    """Count one more person who said no; nothing that could name them is kept."""
+    """Count one more person who refused; nothing that could name them is kept."""
     record_anonymous_exit(study.current, AnonymousExit.Kind.NO_CONSENT, origin, study.state == Study.State.PILOT)
 
 
@@ -133,7 +129,7 @@ def lock(participant: Participant) -> Participant:
 
 
 def screen(participant: Participant, chatbot_answer: str, answers: Mapping[str, str]) -> Participant:
-    """Take all first answers, then decide once: screened out, over quota, or a place."""
+    """Store all first answers, then decide once: screened out, over quota, or a place."""
     with transaction.atomic():
         participant = lock(participant)
         if participant.step != Step.QUESTIONS or participant.has_ended:
@@ -201,7 +197,7 @@ def take_part(participant: Participant, definition: Definition, cells: list[tupl
 
 
 def come_back(participant: Participant) -> Participant:
-    """Put a person who timed out back to work, in a place if one can still be had."""
+    """Reactivate a person who timed out, in a place if one can still be had."""
     with transaction.atomic():
         participant = lock(participant)
         if participant.state != State.TIMED_OUT:
@@ -285,7 +281,7 @@ def reopen(participant: Participant, after: str = State.RETURNED) -> Participant
 
 
 def furthest_step(participant: Participant) -> str:
-    """The furthest step a person reached, inferred from what they gave."""
+    """The furthest step a person reached, inferred from their answers."""
     if participant.cell_id is None:
         return Step.QUESTIONS
     if hasattr(participant, "context") or participant.annotations.exists():
@@ -295,9 +291,9 @@ def furthest_step(participant: Participant) -> str:
 
 
 def withdraw(participant: Participant) -> str:
-    """Erase the person and all they gave; return the code for them. Only an anonymous exit stays.
+    """Erase the person and all their data in one transaction; return the code for them. Only an anonymous exit stays.
 
-    All is erased or nothing. Raises Participant.DoesNotExist if another window erased it.
+    Raises Participant.DoesNotExist if another window erased it.
     """
     return locks.again(partial(erase, participant))
 
@@ -323,7 +319,7 @@ def erase(participant: Participant) -> str:
 def lock_below(model: type[Model], keys: Collection[int]) -> None:
     """Lock the rows that are erased with these and have others below them, so that none is added meanwhile.
 
-    From the person down and by key: the order of all who lock responses and the answers read from them.
+    From the person down and by key: the order of all code that locks responses and the answers read from them.
     """
     for relation in relations_of(model) if keys else ():
         if relations_of(relation.related_model):

@@ -10,11 +10,11 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
-NEVER = 2**31  # runs before a statement is prepared unasked: Django's stay as they are
+NEVER = 2**31  # runs before psycopg prepares a statement by itself: Django's stay unprepared
 
 
 def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
-    """Run a statement; return its first row. It stays prepared in its connection: sent once, planned a few times."""
+    """Run a statement; return its first row. It stays prepared in its connection: parsed once, planned a few times."""
     wrapper, begin = connections[DEFAULT_DB_ALIAS], monotonic()
     run: Callable[..., tuple | None] = ask
     for around in reversed(wrapper.execute_wrappers):

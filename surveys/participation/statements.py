@@ -5,8 +5,8 @@ together; planning them anew costs PostgreSQL as much as running them (benchmark
 all that a prompt's page or answer needs, one keeps an answer and one keeps a draft, and all stay prepared in a
 connection (`sending.py`). Values only ever travel as parameters.
 
-Nothing read about a person outlives the request. An answer is judged by what was read, and written if its revision is
-still free: the database refuses a second one of the same number. Otherwise all is done again behind the lock on the
+Nothing read about a person outlives the request. An answer is judged by this state, and written if its revision is
+still free: the database refuses a second one of the same number. Otherwise all is repeated behind the lock on the
 person's row.
 """
 
@@ -180,7 +180,7 @@ def find_by_link(study_slug: str, pseudonym: str) -> Participant | None:
 
 
 def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str = "") -> Participant | None:
-    """Like `find_by_link`, with what they gave to the prompt at this place of their order, and elsewhere."""
+    """Like `find_by_link`, with their answers to the prompt at this place of their order, and to others."""
     row = row_of(FIND_AT_PROMPT, {"slug": study_slug, "pseudonym": pseudonym})
     return participant_of(AT_PROMPT, row, number, sha256) if row else None
 
@@ -241,7 +241,7 @@ def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Pers
 
 
 def write_response(standing: PersonState, values: dict[str, Any], is_locked: bool = False) -> bool:
-    """Write a revision and, in the same statement, what was said about its reading, and its flags.
+    """Write a revision and, in the same statement, the reply to its reading, and its flags.
 
     `values` are those of WRITE_RESPONSE, and of READ_BACK if the reading was shown. Return False and write nothing if
     the revision exists by now, a neighbour gave the same text and nobody had looked, the participation has ended, or a

@@ -1,4 +1,4 @@
-"""Which page a participant or annotator is on, what comes next and what came before."""
+"""The steps of a participant or annotator: the current page, the next one, and the way so far."""
 
 from functools import lru_cache
 from itertools import pairwise
@@ -168,7 +168,7 @@ def current_page(participant: Participant, definition: Definition) -> str:
 
 
 def next_prompt(participant: Participant, definition: Definition) -> str:
-    """The address of the first prompt without an accepted answer, or of what comes before it, or of the last page."""
+    """The address of the first prompt without an accepted answer, or of a page due before it, or of the last page."""
     answered = answered_slugs(participant)
     if answered and is_settings_due(participant, definition):
         return address(participant, "context")

@@ -181,7 +181,7 @@ def go_on(request: HttpRequest, step: str, note: Callable[[dict], dict] = dict) 
 
 # While nothing is filled in, these forms depend on the study, the cell, the page and the language alone.
 SAME_FOR_ALL = (CheckForm, ContextForm, LastForm)
-AGAIN = "again"  # in the address of a page that asks for what was missing
+AGAIN = "again"  # in the address of a page that asks for missing answers
 
 
 def posted(request: HttpRequest, step: str) -> QueryDict | dict[str, str] | None:
@@ -197,7 +197,7 @@ def posted(request: HttpRequest, step: str) -> QueryDict | dict[str, str] | None
 
 
 def ask_again(request: HttpRequest, step: str) -> HttpResponse:
-    """Keep what was sent, and redirect to the page that says what is missing."""
+    """Keep the form as a draft, and redirect to the page that shows its faults."""
     keep_draft(request, step)
     return redirect(f"{request.path}?{AGAIN}=1")
 
@@ -479,7 +479,7 @@ def stop(request: HttpRequest) -> HttpResponse:
 
 
 def leave(request: HttpRequest, **more: Any) -> HttpResponse | None:
-    """Two ways to stop: give the submission back and leave the answers, or erase everything. None before a choice.
+    """Two ways to stop: return the submission and leave the answers, or erase everything. None before a choice.
 
     Erasing must be confirmed by a tick on a page of its own; `more` is that page's further context.
     """

@@ -1,4 +1,4 @@
-"""Prolific's webhooks: events about submissions, who signed them, and what they mean here.
+"""Prolific's webhooks: signed events about submissions, and their effect here.
 
 People who returned or timed out at Prolific give their place back.
 """
@@ -92,7 +92,7 @@ def read_event(body: bytes, sent_at: str) -> SubmissionEvent | None:
 @csrf_exempt
 @require_POST
 def prolific_webhook(request: HttpRequest) -> JsonResponse:
-    """Reply 200 to everything understood, even unknown ids: Prolific repeats calls that get another status."""
+    """Reply 200 to every event that is understood, even of unknown ids: Prolific repeats calls with another status."""
     if not settings.PROLIFIC_WEBHOOK_SECRET:
         return answer(503, "Webhooks are not set up here: PROLIFIC_WEBHOOK_SECRET is empty.")
     if not access.within_limit(request, "webhook"):
@@ -133,7 +133,7 @@ def answer(status: int, detail: str) -> JsonResponse:
     return JsonResponse({"detail": detail}, status=status)
 
 
-# --- what follows from an event
+# --- the effect of an event
 
 
 def claim_event(event_id: str, signature: str) -> bool:
@@ -159,7 +159,7 @@ def key(kind: str, value: str) -> str:
 
 
 def is_overtaken(event: SubmissionEvent) -> bool:
-    """Whether a later event of the same submission came before: retries arrive out of order."""
+    """Whether a later event of the same submission arrived earlier, as retries come out of order."""
     name = key("at", event.submission)
     newest = float(access.connection().get(name) or 0)
     if newest <= event.sent_at:
@@ -168,7 +168,7 @@ def is_overtaken(event: SubmissionEvent) -> bool:
 
 
 def apply_event(event: SubmissionEvent) -> int:
-    """Note the status and act on it; return how many people it is about, 0 for unknown ids."""
+    """Store the status and act on it; return the number of people concerned, 0 for unknown ids."""
     mirrored = Submission.objects.filter(submission_id=event.submission, pid=event.participant)
     mirrored.update(status=event.status[:20])
     sessions = Session.objects.filter(session_id=event.submission, participant__pid=event.participant)

@@ -13,8 +13,7 @@ from surveys.models import Participant, Payment, ProlificStudy, Session, Study, 
 from surveys.prolific.reconciliation import APPROVED, BONUSES, MEANINGS, Kind, Ours, meaning_of
 from surveys.studies.lifecycle import ERASED, definition_of
 
-# After so long Prolific itself approves what nobody has reviewed.
-REVIEW_DAYS = 21
+REVIEW_DAYS = 21  # after which Prolific itself approves unreviewed submissions
 PAYING = (Kind.APPROVE, Kind.SCREEN_OUT, *BONUSES)
 UNPAID = Payment.UNPAID
 RANKS = {"AWAITING REVIEW": 3, "ACTIVE": 2, "RESERVED": 2}
@@ -67,7 +66,7 @@ class Board:
 
     @cached_property
     def open(self) -> list[Pair]:
-        """The pairs that ask for something."""
+        """The pairs that need an action."""
         return [row for row in self.rows if not row.is_fine]
 
     @property
@@ -77,7 +76,7 @@ class Board:
 
     @property
     def first_deadline(self) -> datetime | None:
-        """When Prolific will approve the first submission by itself; None if none awaits review."""
+        """The time at which Prolific approves the first submission by itself; None if none awaits review."""
         found = (row.theirs for row in self.rows if row.theirs and row.theirs.status == "AWAITING REVIEW")
         first = min((theirs.completed_at for theirs in found if theirs.completed_at), default=None)
         return first + timedelta(days=REVIEW_DAYS) if first else None
@@ -104,14 +103,14 @@ def read_board(study: Study) -> Board:
 
 
 def codes_without_data(study: Study) -> set[str]:
-    """The codes that people got of whom nothing is kept, of every version that people can have come under."""
+    """The codes given to people of whom nothing is kept, in every version that people can have seen."""
     versions = study.versions.filter(frozen_at__isnull=False).values_list("pk", flat=True)
     codes = [definition_of(version).codes for version in versions]
     return {each.get(outcome, "") for each in codes for outcome in ("no_consent", "withdrawn")}
 
 
 def screen_out_of(ours: Ours | None) -> int:
-    """Cents that the version which the person came under promises for a screen-out."""
+    """Cents that the person's version promises for a screen-out."""
     return definition_of(ours.version).pay.screen_out_cents if ours else 0
 
 
@@ -161,10 +160,7 @@ def read_sessions(study: Study) -> dict[str, Ours]:
 
 
 def choose(submissions: Iterable[Submission], visits: dict[str, Ours]) -> dict[tuple[int, int], str]:
-    """The submission that counts, by participant and sitting.
-
-    It is one paid, else to be reviewed, else at work; of equals the newest.
-    """
+    """The submission that counts, by participant and sitting: paid, else to be reviewed, else active; the newest."""
     mine: dict[tuple[int, int], list[tuple[int, int, str]]] = defaultdict(list)
     for theirs in submissions:
         if ours := visits.get(theirs.submission_id):

@@ -25,14 +25,14 @@ TRIES = 5
 LONGEST_WAIT = 60.0  # seconds before another try, whatever the server asks for
 LONGEST_CALL = 60.0  # seconds for one reply as a whole
 BUSY = {429, 500, 502, 503, 504}
-CERTAIN = {400, 401, 403, 404}  # a payment that meets one of these did not happen
+CERTAIN = {400, 401, 403, 404}  # a payment answered by one of these did not happen
 ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 T = TypeVar("T")
 MOST_APPROVED_AT_ONCE = 500  # Prolific recommends at most 1,000
 
 
 class ProlificError(Exception):
-    """A call that did not do what was asked; the message says why and what to do."""
+    """A call that failed; the message says why and what to do."""
 
 
 class Refused(ProlificError):
@@ -51,7 +51,7 @@ class Unsure(ProlificError):
     """The call left and no clear answer came back: it may have happened."""
 
 
-# --- reading what comes back --------------------------------------------------
+# --- reading replies ----------------------------------------------------------
 
 
 def read_cents(value: Any) -> int:
@@ -130,7 +130,7 @@ def token() -> str:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """The certificates that connections trust, read once in a process: reading them takes longer than many calls."""
+    """The trusted certificates, read once in a process: reading them takes longer than many calls."""
     return httpx2.create_ssl_context()
 
 
@@ -278,7 +278,7 @@ class ProlificClient:
         content = {"recipient_id": read_id(participant), "study_id": read_id(study), "body": words}
         self._call("POST", "messages/", content, once=True)
 
-    # how it is sent
+    # sending
 
     def _read(self, reader: Callable[[Any], T], raw: Any) -> T:
         try:
@@ -351,7 +351,7 @@ class ProlificClient:
         return f"Prolific refused ({status}): {self._clean(json.dumps(detail))}"
 
     def _clean(self, words: str) -> str:
-        """Shorten what a reply says, and take out the token should it be in there."""
+        """Shorten a reply's words, and remove the token if they contain it."""
         return words.replace(self._secret, "…")[:300]
 
 

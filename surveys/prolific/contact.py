@@ -1,4 +1,4 @@
-"""Groups and messages: who may come to a study on Prolific, and what people are told there.
+"""Participant groups and messages on Prolific.
 
 A group is looked for by its name before it is made, and changing its members twice changes nothing. A message, like a
 bonus, is sent once: its row says `sending` before the call leaves, and without an answer nothing is sent again.
@@ -57,7 +57,7 @@ TEMPLATES = {
 
 
 def people_of(kind: str, slugs: Iterable[str]) -> set[str]:
-    """Prolific ids of the people whom these studies' gates kept (invited), or who took part in them (blocked)."""
+    """Prolific ids of people kept by these studies' gates (invited), or who took part in them (blocked)."""
     found = set()
     for study in Study.objects.filter(slug__in=slugs):
         people = kept_people(study) if kind == Kind.INVITED else Participant.objects.filter(study=study)
@@ -96,7 +96,7 @@ def make_groups(study: Study, actor: str, may_use: Collection[str], client: Prol
 
 
 def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) -> None:
-    """Add people who are missing; remove those whom a gate no longer keeps. Nobody leaves a group of blocked people."""
+    """Add missing people; remove those no longer kept by a gate. Nobody leaves a group of blocked people."""
     wanted, there = people_of(group.kind, group.sources), client.members(group.prolific_id)
     is_erased = Participant.objects.filter(study__slug__in=group.sources, pid__startswith=ERASED).exists()
     more = sorted(wanted - there)
@@ -111,7 +111,7 @@ def bring_into_step(group: ProlificGroup, actor: str, client: ProlificClient) ->
 
 
 def keep_groups(study: Study, client: ProlificClient) -> None:
-    """Update the groups that a person has set up, in the background; what goes wrong is kept for the page."""
+    """Update the groups that a person has set up, in the background; faults are stored for the page."""
     for group in ProlificGroup.objects.filter(study=study).select_related("study"):
         try:
             bring_into_step(group, audit.SYSTEM, client)
@@ -147,7 +147,7 @@ def ask_messages(study: Study, template: str, names: list[str], actor: str) -> i
 
 
 def send_messages(study: Study, client: ProlificClient) -> int:
-    """Send what is asked for, one after the other; return how many. Raises ProlificError if sending must wait."""
+    """Send the queued messages, one after the other; return how many. Raises ProlificError if sending must wait."""
     sent = 0
     mine = ProlificMessage.objects.filter(study=study)
     with only_sender(study) as is_mine:

@@ -1,4 +1,4 @@
-"""Deciding: what the board proposes, or the promise is short of, goes into the ledger, with who decided it."""
+"""Decisions: the board's proposals, bonuses and top-ups go into the ledger, with the account that decided them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ from surveys.studies import audit, second_person
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 
 MONEY = {Kind.APPROVE, Kind.SCREEN_OUT, Kind.BONUS, Kind.TOP_UP}
-HERE = {"mark_returned", "book", "drop", "dismiss"}  # what is done in this database alone
-# What a sheet lists: submission, cents, and the submission's newest payment, so that a later one shows.
+HERE = {"mark_returned", "book", "drop", "dismiss"}  # actions in this database alone
+# The rows of a sheet: submission, cents, and the submission's newest payment, so that a later one shows.
 Listed = list[tuple[int, int, int]]
 
 
 class ListChanged(DecisionError):
-    """What somebody saw is not what would be decided now."""
+    """A decision on a list that is no longer true."""
 
     def __init__(self) -> None:
         super().__init__("The numbers have changed since you saw them. Nothing was decided; look again.")
@@ -29,7 +29,7 @@ class ListChanged(DecisionError):
 
 @dataclass(frozen=True)
 class ProposedDecision:
-    """What could be decided about all rows of one meaning, and what it costs in cents."""
+    """The decision proposed for all rows of one meaning, and its cost in cents."""
 
     meaning: str
     count: int
@@ -62,7 +62,7 @@ class Amount:
 
 
 def propose(board: Board) -> list[ProposedDecision]:
-    """Make one proposal for each meaning that a row has and that asks for something, in the order of MEANINGS."""
+    """Make one proposal for each meaning that needs an action and has rows, in the order of MEANINGS."""
     sums: dict[str, list[int]] = {}
     for row in board.open:
         sums.setdefault(row.meaning, []).append(cents_of(row))
@@ -70,7 +70,7 @@ def propose(board: Board) -> list[ProposedDecision]:
 
 
 def cents_of(row: Pair) -> int:
-    """The cents that the row's own action pays; for a screen-out what the person's own version promised."""
+    """The cents that the row's own action pays; for a screen-out those that the person's version promised."""
     action, theirs = MEANINGS[row.meaning].action, row.theirs
     if theirs is None or action not in (*MONEY, "book", "again"):
         return 0
@@ -86,19 +86,19 @@ def rows_of(board: Board, meaning: str) -> list[Pair]:
 
 
 def amounts_of(rows: Iterable[Pair]) -> list[Amount]:
-    """What each row's own action pays."""
+    """The amount that each row's own action pays."""
     return [Amount(row.theirs.id, cents_of(row), row.meaning) for row in rows if row.theirs]
 
 
 def listed(board: Board, amounts: Iterable[Amount]) -> Listed:
-    """What a sheet lists of these amounts, sorted."""
+    """The rows of a sheet with these amounts, sorted."""
     ledgers = {row.theirs.id: row.theirs.ledger for row in board.rows if row.theirs}
     newest = {name: max((each.id for each in entries), default=0) for name, entries in ledgers.items()}
     return sorted((each.submission, each.cents, newest.get(each.submission, 0)) for each in amounts)
 
 
 def decide_listed(study: Study, meaning: str, actor: str, seen: Listed, second: TeamRequest | None = None) -> int:
-    """Decide a meaning's proposal for exactly those whom a sheet listed; raises ListChanged otherwise."""
+    """Decide a meaning's proposal for exactly the people on a sheet; raises ListChanged otherwise."""
     return decide(study, meaning, actor, len(seen), sum(cents for _, cents, _ in seen), seen=seen, second=second)
 
 
@@ -113,10 +113,10 @@ def decide(
     seen: Listed | None = None,
     second: TeamRequest | None = None,
 ) -> int:
-    """Decide what is proposed for a meaning, or what may be done `instead`, for all its rows; return how many.
+    """Decide a meaning's proposal, or its alternative (`instead`), for all its rows; return how many.
 
-    `count`, `cents` and `seen` are what the person saw. Raises ListChanged if they are no longer true, so that two
-    people who decide at once decide once. `second`: what a second person confirmed, if the study file wants one.
+    `count`, `cents` and `seen` are as the person saw them. Raises ListChanged if they are no longer true, so that two
+    people who decide at once decide once. `second`: the confirmed request, if the study file wants a second person.
     """
     with transaction.atomic():
         lock(study)
@@ -201,8 +201,8 @@ def decide_amounts(
 ) -> int:
     """Decide bonuses or top-ups of any amount; return how many.
 
-    `seen` is what the person saw of them. Raises ListChanged if somebody on it has got another payment since, so that a
-    form sent twice pays once, and DecisionError if there is nobody to pay.
+    `seen` is the list that the person saw. Raises ListChanged if somebody on it has got another payment since, so that
+    a form sent twice pays once, and DecisionError if there is nobody to pay.
     """
     with transaction.atomic():
         lock(study)
@@ -239,12 +239,12 @@ class CellPay(HourlyPay):
 
     @property
     def each(self) -> int:
-        """Cents that the middle person lacks (of an even number the slower of the two), paid to all of the cell."""
+        """Cents that the middle person lacks (of an even number the upper of the two), paid to all of the cell."""
         missing = sorted(worker.missing for worker in self.workers)
         return max(0, missing[len(missing) // 2]) if missing else 0
 
     def amounts(self, how: str) -> list[Amount]:
-        """What to pay: `cell`, the same to all, so that the median keeps the promise; `person`, what each one lacks."""
+        """Payments by `cell`: the same to all, so that the median keeps the promise; by `person`: each one's lack."""
         alike = self.each if how == "cell" else None
         owed = ((worker.submission, worker.missing if alike is None else alike) for worker in self.workers)
         return [Amount(submission, cents, REASONS[how]) for submission, cents in owed if cents > 0]

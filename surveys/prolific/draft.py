@@ -1,4 +1,4 @@
-"""The study on Prolific: what the study file wants, what is there, and making, changing and publishing it.
+"""The study on Prolific, compared with the study file; making, changing and publishing it.
 
 The row that asks for a draft is committed before the call leaves. A call without an answer is followed by looking for
 the study; a second call may follow an hour later. Only a person publishes anything.
@@ -26,8 +26,8 @@ DRAFT = "UNPUBLISHED"
 # A draft that does not show by then was not made.
 SHOWN_BY = timedelta(hours=1)
 REVIEW, RETURN = "MANUALLY_REVIEW", "REQUEST_RETURN"
-# The type of each outcome's code, and what Prolific does when somebody enters it. It pays nobody by itself: who is paid
-# is decided here and recorded in the ledger.
+# The type of each outcome's code, and Prolific's action when somebody enters it. It pays nobody by itself: payments are
+# decided here and recorded in the ledger.
 CODES = {
     "completed": ("COMPLETED", REVIEW),
     "no_consent": ("NO_CONSENT", RETURN),
@@ -76,7 +76,7 @@ class DraftField:
         return self.ours == self.theirs
 
 
-# --- what the study file wants ------------------------------------------------
+# --- the study file's side ----------------------------------------------------
 
 
 def group_sources(study: Study) -> dict[str, list[str]]:
@@ -213,9 +213,9 @@ def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> s
     found = client.studies_called(internal_name(study))
     if len(found) > 1:
         raise SetUpError(f"Prolific has {len(found)} studies of this internal name: {', '.join(found)}. Keep one.")
-    draft = ask(study, actor, is_there=bool(found))
+    draft = request_draft(study, actor, is_there=bool(found))
     if found:
-        return keep(study, draft, found[0], actor, "study on Prolific found")
+        return record_draft(study, draft, found[0], actor, "study on Prolific found")
     try:
         made = client.make_study(content)
     except (Refused, Unsent):
@@ -225,7 +225,7 @@ def make_draft(study: Study, link: str, actor: str, client: ProlificClient) -> s
         raise SetUpError(
             f"{fault} The draft may have been made. Look for it in a moment; no second one is made."
         ) from None
-    return keep(study, draft, made, actor, "study on Prolific made")
+    return record_draft(study, draft, made, actor, "study on Prolific made")
 
 
 def checked(study: Study, link: str) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def checked(study: Study, link: str) -> dict[str, Any]:
     return content
 
 
-def ask(study: Study, actor: str, is_there: bool) -> ProlificDraft:
+def request_draft(study: Study, actor: str, is_there: bool) -> ProlificDraft:
     """Commit the row before the call. Raises SetUpError while an earlier call may still show on Prolific."""
     now = timezone.now()
     with transaction.atomic():
@@ -263,7 +263,7 @@ def ask(study: Study, actor: str, is_there: bool) -> ProlificDraft:
         return draft
 
 
-def keep(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, action: str) -> str:
+def record_draft(study: Study, draft: ProlificDraft, prolific_id: str, actor: str, action: str) -> str:
     with transaction.atomic():
         claim(study, prolific_id)
         draft.prolific_id = prolific_id
@@ -295,12 +295,12 @@ def draft_of(remote: str, client: ProlificClient) -> dict[str, Any]:
 
 
 def seen_of(study: Study, link: str) -> str:
-    """A hash over what a person is about to publish."""
+    """A hash over the study that a person is about to publish."""
     return fingerprint([remote_id(study), wanted(study, link)])
 
 
 def publish(study: Study, link: str, actor: str, client: ProlificClient, seen: str) -> None:
-    """Publish what the person saw, if it is as the study file wants it and its link works.
+    """Publish the study that the person saw, if it is as the study file wants it and its link works.
 
     Raises SetUpError if it is not, and if nobody knows whether it was published.
     """

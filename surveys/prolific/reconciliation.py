@@ -1,4 +1,4 @@
-"""Ours × theirs × what it means: every way a submission and a participant can stand together, with one action each."""
+"""Reconciliation: the meaning of every combination of a submission and a participant, with one action each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ BONUSES = Payment.BONUSES
 
 @dataclass(frozen=True)
 class Meaning:
-    """How both sides stand; `action` is a kind of payment, another of ACTIONS or empty, `instead` its alternative."""
+    """A state of both sides; `action` is a kind of payment, another of ACTIONS or empty, `instead` its alternative."""
 
     label: str
     says: str
@@ -41,7 +41,7 @@ ACTIONS = {
     "support": "Settle on Prolific",
 }
 MEANINGS = {
-    # What there is to decide.
+    # To decide.
     "to-approve": Meaning("Completed here, awaiting review there", "The work is done and is to be paid.", Kind.APPROVE),
     "other-code": Meaning(
         "Completed here, another code there",
@@ -80,7 +80,7 @@ MEANINGS = {
     "returned-there": Meaning(
         "Returned there, still working here", "Their place can be given to somebody else.", "mark_returned"
     ),
-    # What there is to look into.
+    # To look into.
     "working-here": Meaning(
         "Awaiting review there, not finished here", "They entered a code before the end, or lost the page.", "look"
     ),
@@ -114,7 +114,7 @@ MEANINGS = {
     ),
     "bonus-missing": Meaning("Bonus in the ledger, not there", "It showed before and no longer does.", "support"),
     "on-its-way": Meaning("Decided, on its way", "Sent in the background, then read back.", is_fine=True),
-    # Where both agree, or differ for a moment.
+    # Both sides agree, or differ for a moment.
     "agree": Meaning("Both sides agree", "Nothing to do.", is_fine=True),
     "approved-excluded": Meaning(
         "Approved, left out by a rule", "Paid for the work; who is left out of the analysis is paid too.", is_fine=True
@@ -131,7 +131,7 @@ MEANINGS = {
 
 @dataclass(slots=True)
 class Ours:
-    """What is known here of the person who came with a submission's id; `order` counts the study's sessions."""
+    """Our data on the person who came with a submission's id; `order` counts the study's sessions."""
 
     order: int
     participant: int
@@ -180,24 +180,24 @@ def compare(ours: Ours | None, theirs: Submission, has_other: bool, screen_out: 
     """The key of MEANINGS without regard to bonuses proposed anew."""
     if theirs.status not in STATUSES:
         return "unknown-status"
-    if money := say_money(theirs):
+    if money := meaning_of_money(theirs):
         return money
     if ours is None:
-        return say_unknown(theirs, no_data)
+        return meaning_if_unknown(theirs, no_data)
     if ours.pid != theirs.pid:
         return "other-person"
     if theirs.status == "AWAITING REVIEW":
         if theirs.done(Kind.ASK_RETURN):
             return "asked-to-return"
-        return "second-submission" if has_other else say_awaiting(ours, theirs, screen_out)
+        return "second-submission" if has_other else meaning_if_awaiting(ours, theirs, screen_out)
     if theirs.status in APPROVED:
-        return "approved-twice" if has_other else say_approved(ours, theirs)
+        return "approved-twice" if has_other else meaning_if_approved(ours, theirs)
     if has_other and theirs.status != "REJECTED":
         return "agree"
-    return say_other(ours, theirs)
+    return meaning_of_rest(ours, theirs)
 
 
-def say_money(theirs: Submission) -> str:
+def meaning_of_money(theirs: Submission) -> str:
     if not theirs.ledger and not theirs.bonus:
         return ""
     if theirs.is_any(Paid.UNKNOWN):
@@ -211,7 +211,7 @@ def say_money(theirs: Submission) -> str:
     return ""
 
 
-def say_unknown(theirs: Submission, no_data: Iterable[str]) -> str:
+def meaning_if_unknown(theirs: Submission, no_data: Iterable[str]) -> str:
     if theirs.done(Kind.ASK_RETURN) and theirs.status == "AWAITING REVIEW":
         return "asked-to-return"
     if theirs.status == "AWAITING REVIEW":
@@ -221,7 +221,7 @@ def say_unknown(theirs: Submission, no_data: Iterable[str]) -> str:
     return "rejected" if theirs.status == "REJECTED" else "agree"
 
 
-def say_awaiting(ours: Ours, theirs: Submission, screen_out: int) -> str:
+def meaning_if_awaiting(ours: Ours, theirs: Submission, screen_out: int) -> str:
     if ours.state == State.COMPLETED:
         return "to-approve" if theirs.code == ours.code else "other-code"
     if ours.state in (State.SCREENED_OUT, State.OVER_QUOTA):
@@ -230,13 +230,13 @@ def say_awaiting(ours: Ours, theirs: Submission, screen_out: int) -> str:
     return named.get(State(ours.state), "working-here")
 
 
-def say_approved(ours: Ours, theirs: Submission) -> str:
+def meaning_if_approved(ours: Ours, theirs: Submission) -> str:
     if ours.state == State.COMPLETED:
         return "approved-excluded" if theirs.excluded else "agree"
     return "agree" if ours.state == State.TECHNICAL else "approved-unfinished"
 
 
-def say_other(ours: Ours, theirs: Submission) -> str:
+def meaning_of_rest(ours: Ours, theirs: Submission) -> str:
     status, completed, working = theirs.status, ours.state == State.COMPLETED, ours.state in WORKING
     if status == "REJECTED":
         return "rejected"

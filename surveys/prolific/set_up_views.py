@@ -35,7 +35,7 @@ def on_prolific(request: HttpRequest) -> HttpResponse:
 
 
 def set_up_page(study: Study) -> dict:
-    """What the page shows: the study as it is on Prolific now, or why it cannot be read."""
+    """Context of the page: the study as it is on Prolific now, or why it cannot be read."""
     link, remote = participant_link(study), draft.remote_id(study)
     parts: list[draft.DraftField] = []
     status = fault = ""
@@ -86,7 +86,7 @@ def say_parts(remote: str, parts: list[draft.DraftField], status: str) -> str:
 
 
 def act(request: HttpRequest, step: Callable[[ProlificClient], str]) -> HttpResponse:
-    """Take a step, say what happened, and go back to the page."""
+    """Take a step, report the outcome, and go back to the page."""
     with saying(request, draft.SetUpError, ProlificError), asked_once() as client:
         messages.success(request, step(client))
     return redirect("paying:set-up", request.study.slug)
@@ -96,7 +96,7 @@ Step = Callable[[HttpRequest, ProlificClient], str]
 
 
 def step_page(step: Step) -> Callable[..., HttpResponse]:
-    """Make the view of a step's button, which takes the step at once and says what happened."""
+    """Make the view of a step's button, which takes the step at once and reports the outcome."""
 
     @study_page(Role.RESEARCHER, require_POST)
     @wraps(step)

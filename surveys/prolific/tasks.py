@@ -33,7 +33,7 @@ def pay_and_read_back_all() -> int:
 
 @shared_task
 def pay_and_read_back_one(study_id: int) -> bool:
-    """Pay and read back one study. What goes wrong is kept with it for the page, and tried again next time."""
+    """Pay and read back one study. A fault is stored for the page; the next tick tries again."""
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         with ProlificClient() as client:
@@ -46,7 +46,7 @@ def pay_and_read_back_one(study_id: int) -> bool:
 
 @shared_task
 def keep_contact(study_id: int) -> int:
-    """Update a study's groups and send its messages; return how many were sent. What must wait is tried next time."""
+    """Update a study's groups and send its messages; return how many were sent. The next tick tries the rest."""
     study = Study.objects.select_related("current").get(pk=study_id)
     try:
         with ProlificClient() as client:

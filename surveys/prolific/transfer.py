@@ -1,4 +1,4 @@
-"""Transfer: reads every submission back into rows, sends what was decided, once, and settles it by what shows.
+"""Transfer: reads every submission back into rows, sends decided payments once, and settles them by what shows.
 
 `sending` is committed before a call leaves. A call without an answer, or a worker that died, leaves `unknown`, which
 only reading back resolves. A bonus is sent only while Prolific shows exactly the bonuses in the ledger.
@@ -21,7 +21,7 @@ from surveys.studies.exclusions import excluded_people
 from surveys.studies.lifecycle import ERASED, definition_of, hold_withdrawals
 from surveys.studies.wording import RaisedAs
 
-# Prolific pays "in the following minutes"; what does not show by then did not happen.
+# Prolific pays "in the following minutes"; a payment that does not show by then did not happen.
 SHOWN_BY = timedelta(hours=1)
 BATCH = 100  # payments of one call
 ROWS = 1_000  # submissions of one statement
@@ -95,7 +95,7 @@ def fill_bonuses(found: Iterable[Submission], client: ProlificClient) -> list[Su
 
 
 def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission], reward: int, at: datetime) -> None:
-    """Overwrite submissions with what Prolific says now; the PID is kept only of people who are participants here."""
+    """Overwrite submissions with Prolific's current data; the PID is kept only of people who are participants here."""
     with transaction.atomic():
         hold_withdrawals(study)
         people = dict(Participant.objects.filter(study=study).values_list("pid", "pk"))
@@ -118,12 +118,13 @@ def save_submissions(study: Study, remote: ProlificStudy, found: list[Submission
 
 
 def pay_and_read_back(study: Study, client: ProlificClient) -> bool:
-    """Read back, settle, send what is decided, and read back again. False if somebody else is at it."""
+    """Read back, settle, send decided payments, and read back again. False if another process does so already."""
     with only_sender(study) as is_mine:
         if not is_mine:
             return False
-        # Whoever was sending held the lock. They are gone, and nobody knows how far they came.
-        change(Payment.objects.filter(mine(study), state=Paid.SENDING), Paid.UNKNOWN, "the sender ended in the middle")
+        # An earlier sender held the lock. It is gone, and how far it came is unknown.
+        unsure = Payment.objects.filter(of_study(study), state=Paid.SENDING)
+        change(unsure, Paid.UNKNOWN, "the sender ended in the middle")
         read_back(study, client)
         settle(study)
         if send_decided(study, client):
@@ -136,7 +137,7 @@ def only_sender(study: Study) -> AbstractContextManager[bool]:
     return locks.alone("prolific", study.pk)
 
 
-def mine(study: Study) -> Q:
+def of_study(study: Study) -> Q:
     return Q(submission__remote__study=study)
 
 
@@ -145,7 +146,7 @@ def change(rows: QuerySet[Payment], state: str, note: str = "") -> int:
     return rows.update(state=state, note=note[:300], settled_at=settled)
 
 
-def move(payments: Iterable[Payment], state: str, note: str = "") -> None:
+def set_state(payments: Iterable[Payment], state: str, note: str = "") -> None:
     change(Payment.objects.filter(pk__in=[payment.pk for payment in payments]), state, note)
 
 
@@ -153,11 +154,11 @@ def move(payments: Iterable[Payment], state: str, note: str = "") -> None:
 
 
 def settle(study: Study) -> None:
-    """Resolve what was sent by what Prolific has shown since; send nothing."""
-    on_the_way = Payment.objects.filter(mine(study), state__in=[Paid.SENT, Paid.UNKNOWN]).select_related("submission")
+    """Resolve sent payments by what Prolific has shown since; send nothing."""
+    sent = Payment.objects.filter(of_study(study), state__in=[Paid.SENT, Paid.UNKNOWN]).select_related("submission")
     booked = booked_bonuses(study)
     outcomes: Counter[str] = Counter()
-    for payment in on_the_way.order_by("pk"):
+    for payment in sent.order_by("pk"):
         submission = payment.submission
         if payment.sent_at is None or submission.seen_at <= payment.sent_at:
             continue  # not read since
@@ -172,12 +173,12 @@ def settle(study: Study) -> None:
 
 def booked_bonuses(study: Study) -> Counter[int]:
     """Cents of bonuses that Prolific has shown, by submission."""
-    paid = Payment.objects.filter(mine(study), kind__in=BONUSES, state=Paid.PAID).order_by()
+    paid = Payment.objects.filter(of_study(study), kind__in=BONUSES, state=Paid.PAID).order_by()
     return Counter(dict(paid.values_list("submission").annotate(cents=Sum("cents"))))
 
 
 def outcome_of(payment: Payment, submission: Submission, booked: int) -> tuple[str, str]:
-    """The state that a payment comes to, with a note; both empty while it cannot be told."""
+    """The resulting state of a payment, with a note; both empty while it is unknown."""
     is_unsure, is_late = payment.state == Paid.UNKNOWN, submission.seen_at > payment.sent_at + SHOWN_BY
     if payment.kind == Kind.ASK_RETURN:
         return (Paid.DECIDED if is_unsure else Paid.PAID), ""
@@ -201,15 +202,15 @@ Call = Callable[[list[Payment]], None]
 
 
 def send_decided(study: Study, client: ProlificClient) -> int:
-    """Send whatever is decided, one call after the other, as Prolific asks; return how many."""
+    """Send all decided payments, one call after the other, as Prolific asks; return how many."""
     sent = 0
     for remote in ProlificStudy.objects.filter(study=study):
         for kind, call in calls(remote, client).items():
             kinds = BONUSES if kind == Kind.BONUS else (kind,)
-            while payments := take(remote, kinds):
+            while payments := take_decided(remote, kinds):
                 cents = sum(each.cents for each in payments)
                 audit.record(study, audit.SYSTEM, "payments sent", kind=kind, submissions=len(payments), cents=cents)
-                for batch in alike(payments):
+                for batch in make_batches(payments):
                     send(batch, call)
                 sent += len(payments)
     return sent
@@ -239,7 +240,7 @@ def names(batch: Iterable[Payment]) -> list[str]:
     return [each.submission.submission_id for each in batch]
 
 
-def alike(payments: list[Payment]) -> list[list[Payment]]:
+def make_batches(payments: list[Payment]) -> list[list[Payment]]:
     """Make batches of one call each: screen-outs by amount, requests to return one by one, others together."""
     if payments[0].kind == Kind.ASK_RETURN:
         return [[each] for each in payments]
@@ -248,7 +249,7 @@ def alike(payments: list[Payment]) -> list[list[Payment]]:
     return [[each for each in payments if each.cents == cents] for cents in {each.cents for each in payments}]
 
 
-def take(remote: ProlificStudy, kinds: Sequence[str]) -> list[Payment]:
+def take_decided(remote: ProlificStudy, kinds: Sequence[str]) -> list[Payment]:
     """Take decided payments and commit them as `sending`; of bonuses one per submission with none on its way."""
     decided = Payment.objects.filter(submission__remote=remote, kind__in=kinds, state=Paid.DECIDED)
     if Kind.BONUS in kinds:
@@ -287,22 +288,22 @@ def refuse_unbooked(remote: ProlificStudy, decided: QuerySet[Payment]) -> None:
 
 
 def send(batch: list[Payment], call: Call) -> None:
-    """Make one call and record its outcome. A refused batch goes in halves, down to whom Prolific refuses."""
+    """Make one call and record its outcome. A refused batch is sent in halves, down to the payments refused."""
     try:
         call(batch)
     except Unsure as fault:
-        move(batch, Paid.UNKNOWN, str(fault))
+        set_state(batch, Paid.UNKNOWN, str(fault))
     except Refused as refusal:
         if refusal.status in (401, 403):
-            move(batch, Paid.DECIDED, str(refusal))
+            set_state(batch, Paid.DECIDED, str(refusal))
             raise
         if len(batch) == 1:
-            move(batch, Paid.FAILED, str(refusal))
+            set_state(batch, Paid.FAILED, str(refusal))
             return
         for half in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
             send(half, call)
     except ProlificError as fault:
-        move(batch, Paid.DECIDED, str(fault))
+        set_state(batch, Paid.DECIDED, str(fault))
         raise
     else:
-        move(batch, Paid.SENT)
+        set_state(batch, Paid.SENT)

@@ -1,4 +1,4 @@
-"""The pages about paying: what differs, what to decide, pay against the promise, and the ledger.
+"""The pages about paying: differences, decisions, pay against the promise, and the ledger.
 
 Each decision is made after a sheet that lists everybody, the sums and the fee.
 """
@@ -35,7 +35,7 @@ from surveys.prolific.transfer import prolific_ids
 from surveys.studies.access import Role
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.pages import FORM, address_without_page, page_of, saying, show, study_page
-from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline, told, waiting
+from surveys.studies.second_person import SecondPersonError, What, ask, confirm, decline, shown_requests, waiting
 from surveys.studies.wording import duration, money, money_range, plural
 
 PAGE_SIZE = 50
@@ -52,7 +52,7 @@ def paying(request: HttpRequest) -> HttpResponse:
 
 
 def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str] | None = None) -> HttpResponse:
-    """Show the board; `bonus` is what the form for a bonus holds."""
+    """Show the board; `bonus` fills the form for a bonus."""
     study = request.study
     definition, board = definition_of(study.current_id), read_board(study)
     currency = definition.pay.currency
@@ -73,7 +73,7 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
         proposals=[proposal_row(proposal, currency) for proposal in proposals],
         told=[
             (each, paying_in_words(each, currency))
-            for each in told(definition.second_person, TeamRequest.What.PAY, study)
+            for each in shown_requests(definition.second_person, TeamRequest.What.PAY, study)
         ],
         cells=[] if board.is_erased else [cell_row(cell, currency) for cell in decisions.pay_by_cell(study, board)],
         rows=page,
@@ -87,7 +87,7 @@ def board_page(request: HttpRequest, status: int = 200, bonus: Mapping[str, str]
 
 
 def frame() -> dict:
-    """What every page about Prolific says first: whether this is a rehearsal, and whether there is a token."""
+    """Context of every page about Prolific: whether this is a rehearsal, and whether there is a token."""
     return {
         "is_rehearsal": urlsplit(settings.PROLIFIC_API).hostname != REAL,
         "has_token": bool(os.environ.get(settings.PROLIFIC_TOKEN_VARIABLE)),
@@ -186,7 +186,7 @@ def show_ledger(request: HttpRequest) -> HttpResponse:
 
 
 def back(request: HttpRequest, decided: int) -> HttpResponse:
-    """Go back to the page; what was decided is sent in the background."""
+    """Go back to the page; decided payments are sent in the background."""
     if decided:
         pay_and_read_back_one.delay(request.study.pk)
         words = f"{plural(decided, 'submission')} decided. It is sent in the background and then read back."
@@ -216,7 +216,7 @@ def read_sheet(request: HttpRequest) -> decisions.Listed | None:
 
 @dataclass(frozen=True)
 class Payout:
-    """What to pay: for a meaning, to a cell up to the promise (`how`), or bonuses that somebody `gives`."""
+    """A payment to several people: for a meaning, to a cell up to the promise (`how`), or bonuses (`gives`)."""
 
     kind: str
     meaning: str = ""
@@ -235,7 +235,7 @@ class Payout:
         return f"{self.kind} {self.meaning}{self.cell}{gives} {self.how}".strip()
 
     def find(self, study: Study, board: Board) -> list[decisions.Amount]:
-        """Who would get how much now."""
+        """The amounts to be paid now."""
         if self.meaning:
             return decisions.amounts_of(decisions.rows_of(board, self.meaning))
         if self.how:
@@ -245,7 +245,7 @@ class Payout:
         return [amount for amount in self.gives if amount.submission in there]
 
     def decide(self, study: Study, actor: str, seen: decisions.Listed, second: TeamRequest | None = None) -> int:
-        """Decide exactly what was seen; raises ListChanged if something else would be paid now."""
+        """Decide exactly the list seen; raises ListChanged if another one would be paid now."""
         if self.meaning:
             return decisions.decide_listed(study, self.meaning, actor, seen, second)
         amounts = self.find(study, read_board(study))
@@ -297,12 +297,12 @@ def show_sheet(
     seen: decisions.Listed | None,
     **more: Any,
 ) -> HttpResponse:
-    """Show who gets how much, its cost, and that it is final; decide nothing yet. `seen`: the list before."""
+    """Show people, amounts and cost, and that the decision is final; decide nothing yet. `seen`: the list before."""
     pays = partial(money, currency=definition_of(request.study.current_id).pay.currency)
     now, cents = decisions.listed(board, amounts), decisions.cost_of(amounts)
     rows = {row.theirs.id: row for row in board.rows if row.theirs}
-    changes = changes_of(seen, now, pays) if seen else {}
-    gone = {name: sum_ for name, sum_, _ in seen or () if name not in {name for name, _, _ in now}}
+    changes, there = changes_of(seen, now, pays) if seen else {}, {name for name, _, _ in now}
+    gone = {name: sum_ for name, sum_, _ in seen or () if name not in there}
     page: dict[str, Any] = {
         "what": what,
         "reasons": sorted({reason_of(each) for each in amounts}),
@@ -319,7 +319,7 @@ def show_sheet(
 
 
 def changes_of(seen: decisions.Listed, now: decisions.Listed, pays: Callable[[int], str]) -> dict[int, str]:
-    """What differs from the sheet before, by submission."""
+    """The changes since the sheet before, by submission."""
     before, found = {name: (sum_, newest) for name, sum_, newest in seen}, {}
     for name, sum_, newest in now:
         was, known = before.get(name, (None, newest))
@@ -347,7 +347,7 @@ def decide_meaning(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, require_POST)
 def top_up(request: HttpRequest) -> HttpResponse:
-    """Pay a cell's people what they lack of the promise, as the page showed it."""
+    """Pay a cell's people the difference to the promise, as the page showed it."""
     board, how = read_board(request.study), request.POST.get("how", "")
     payout = Payout(Kind.TOP_UP, cell=request.POST.get("cell", ""), how=how if how in decisions.REASONS else "")
     with saying(request, DecisionError, SecondPersonError):
@@ -368,7 +368,7 @@ def pay_bonus(request: HttpRequest) -> HttpResponse:
 
 @study_page(Role.RESEARCHER, FORM)
 def second(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what somebody asked to pay, for a second person to confirm or decline."""
+    """Show a requested payment, for a second person to confirm or decline."""
     study, account, said = request.study, request.user, request.POST.get("answer", "")
     asked = get_object_or_404(TeamRequest.objects.select_related("asked_by"), study=study, what=What.PAY, pk=number)
     kept = asked.detail["payout"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from surveys.reading import endings, refusals
-from surveys.reading.items import NamedItems, count_named, find_items
+from surveys.reading.items import NamedItems, count_items, find_items
 from surveys.reading.markup import WORD, bare_line, clean_name, normalise_item, plain_text, strip_marker
 from surveys.reading.nesting import read_json
 from surveys.reading.residue import strip_residue, without_questions
@@ -30,7 +30,7 @@ __all__ = [
 RULES_VERSION = 9
 
 LONGEST_TEXT = 1_000_000  # characters of one answer, pasted or imported
-# In a refusal: what is listed may be where to look and what to do instead.
+# In a refusal: its list may name places to look or things to do instead.
 POINTS_ELSEWHERE = re.compile(
     r"\binstead\b|\bstattdessen\b|\b(?:you|du) (?:can|could|might|kannst|könntest) (?:\w+ )?(?:check|look|search"
     r"|consult|ask|auf|bei)\b"
@@ -57,7 +57,7 @@ DOUBTS = {
 
 @dataclass(frozen=True)
 class AnswerReading:
-    """What was read in a text: items and the names they were written as, or a letter ("" = unknown)."""
+    """The reading of a text: items and the names they were written as, or a letter ("" = unknown)."""
 
     items: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -80,15 +80,6 @@ def read_answer(
 def read_items(text: str, limit: int = 5) -> list[str]:
     """The first `limit` distinct recommendations in `text`, normalised, in the order of the text."""
     return list(find_items(text, True, limit).names)[:limit]
-
-
-def count_items(text: str, prose: bool = True, asked: int = 5) -> int:
-    """Count the distinct recommendations that `text` names in all, of which `asked` were wanted.
-
-    Without `prose`, only those in a list. In sentences everything that is enumerated counts, so that nobody is asked
-    about too few items without need.
-    """
-    return count_named(text, prose, asked)
 
 
 def find_name(text: str, name: str) -> int | None:
@@ -138,7 +129,7 @@ def _declines(text: str, named: NamedItems) -> bool:
 
 
 def _doubt_of(text: str, named: NamedItems, limit: int) -> str:
-    """The first doubt about a list; what comes after the last item that counts raises none."""
+    """The first doubt about a list; text after the last item that counts raises none."""
     if not named.names:
         return "nothing-found"
     if named.form == "sentence":
@@ -161,7 +152,7 @@ HEAD, TAIL = 16_000, 8_000
 JSON_OBJECT = re.compile(r"\s*(?:```(?:json)?\s*)?\{.{0,400}\}\s*(?:```\s*)?$", re.I | re.S)
 ANSWER_KEYS = ("choice", "answer", "letter", "option", "correct_answer", "correct_option", "final_answer")
 
-# A sentence that names the answer; what follows it must be the letter or the text of a choice.
+# A sentence that names the answer; the letter or the text of a choice must follow it.
 STATEMENT = re.compile(
     r"(?:\b(?=[acorlо])(?:answer|choice|option|respuesta|opci[oó]n|antwort|l[oö]sung|r[eé]ponse|resposta|risposta"
     r"|ответ|odpowiedź)\b"
@@ -195,7 +186,7 @@ MINUSES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-"))
 TICKED = re.compile(r"^(?:\*\*|__|✅|✔|☑|👉|→)|[✅✔☑][^\w✅✔☑]*$")
 
 
-def find_letters(text: str, letters: str = "ABCD", choices: Sequence[str] = ()) -> str:
+def find_letters(text: str, letters: str, choices: Sequence[str]) -> str:
     """The one letter that `text` settles on; several if it settles on none of those it names; empty for none."""
     letters = letters.upper()
     text = outer_text(text)
@@ -216,7 +207,7 @@ def outer_text(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text without markup; what is in a box is the final answer."""
+    """The text without markup; a box holds the final answer."""
     text = plain_text(text)
     if "{" in text:
         text = BOXED.sub(r"\nFinal answer: \1\n", WORDING.sub(r" \1 ", text))
@@ -332,7 +323,7 @@ def _whole_text(text: str, letters: str, choices: Sequence[str]) -> str:
 
 
 def _lone_line(text: str, letters: str, choices: Sequence[str]) -> str:
-    """A letter alone on a line; what the text says counts more, as a copied formula stands in such lines too."""
+    """A letter alone on a line; sentences count more, as a copied formula stands in such lines too."""
     return _join(_lone_letter(line, letters) for line in text.splitlines())
 
 
@@ -397,7 +388,7 @@ def _undenied(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _is_denied(text: str, match: re.Match[str]) -> bool:
-    """Whether what is before it in its sentence denies it."""
+    """Whether its sentence denies it beforehand."""
     return bool(DENIED.search(text[max(0, match.start() - 80) : match.start()]))
 
 

@@ -1,4 +1,4 @@
-"""What may be wrong with a pasted answer: each check is a function that returns one finding, or none."""
+"""Paste checks: possible faults of a pasted answer; each check is a function that returns one finding, or none."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from surveys.reading.markup import NUMBER, WORD
 
 
 class OtherPrompt(NamedTuple):
-    """Another prompt of the study, with what the same person has answered to it so far."""
+    """Another prompt of the study, with the same person's answer to it so far."""
 
     slug: str
     text: str
@@ -43,7 +43,7 @@ class Paste:
 
 
 class Finding(NamedTuple):
-    """What a check noticed. `message` is the translatable sentence; `detail` fills its placeholders."""
+    """A check's finding. `message` is the translatable sentence; `detail` fills its placeholders."""
 
     check: str
     version: int
@@ -53,11 +53,11 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class PasteCheck:
-    """A named rule over a paste, and everything that is said about it anywhere.
+    """A named rule over a paste, with all texts about it.
 
     `label` is its name for researchers; `message` the English sentences for participants, which the page translates and
-    fills with the detail that `find` returns (None: no finding); if it is empty, the finding is stored and nothing is
-    said. `spoil` makes a good paste one that the check is for: simulated people paste that, and the check's rates are
+    fills with the detail that `find` returns (None: no finding); if it is empty, the finding is only stored. `spoil`
+    turns a good paste into one that the check should find: simulated people paste that, and the check's rates are
     measured on it if there is no better sample.
     """
 
@@ -68,11 +68,11 @@ class PasteCheck:
     find: Callable[[Paste], dict[str, Any] | None]
     spoil: Callable[[Paste], Paste]
     silences: frozenset[str] = field(default_factory=frozenset)
-    is_last: bool = False  # if it finds something, nothing else is said
+    is_last: bool = False  # a finding ends the checks
     of_choices: bool = True  # whether it applies to answers to multiple-choice questions
 
 
-TOPIC_HEAD = 3000  # characters in which an answer shows what it is about
+TOPIC_HEAD = 3000  # characters in which an answer shows its subject
 LONGEST_PROMPT = 10_000
 OPENING_WORDS = 25  # its first sentence or two, which name the subject
 _STOPWORDS = (
@@ -98,7 +98,7 @@ ASKING = frozenset(_ASKING.split())
 
 
 def find_problems(paste: Paste, enabled: Sequence[str]) -> list[Finding]:
-    """What the `enabled` checks notice, in the order of CHECKS; a finding silences those it explains."""
+    """The findings of the `enabled` checks, in the order of CHECKS; a finding silences those it explains."""
     if (text := outer_text(paste.text)) != paste.text:
         paste = replace(paste, text=text)
     findings: list[Finding] = []
@@ -148,7 +148,7 @@ def _tells(paste: Paste, other: OtherPrompt, words: Sequence[str]) -> bool:
 
 
 class ThingKind(NamedTuple):
-    """A kind of things: how prompts ask for it, or for what may answer it, and the names by which it is known."""
+    """A kind of things: words by which prompts ask for it, and names of its members."""
 
     asked: tuple[str, ...]
     members: frozenset[str]
@@ -292,7 +292,7 @@ def _is_same_again(paste: Paste) -> dict[str, Any] | None:
 
 
 def _given_again(paste: Paste) -> Paste:
-    """Repeat to the letter what was given before, with enough words to tell."""
+    """An answer marked as given before, with enough words to tell."""
     return replace(paste, text=f"{paste.text}\n\nI went through all of them once more.", same_again=True)
 
 
@@ -302,7 +302,7 @@ def _has_too_few_items(paste: Paste) -> dict[str, Any] | None:
 
 
 def _becomes(text: str) -> Callable[[Paste], Paste]:
-    """Turn a good paste into this text; `{text}` in it is the answer, `{prompt}` and `{other}` what was asked."""
+    """Turn a good paste into this text; `{text}` in it is the answer, `{prompt}` its prompt, `{other}` another one."""
 
     def spoil(paste: Paste) -> Paste:
         other = paste.other_prompts[0].text if paste.other_prompts else ""
@@ -316,7 +316,7 @@ def _cut_off(paste: Paste) -> Paste:
 
 
 def _copied(paste: Paste) -> Paste:
-    """Paste to the letter what everybody pastes who does so."""
+    """The same text from everybody, marked as the same as a neighbour's."""
     items = [f"{number}. Number {number} of what most people choose" for number in range(1, paste.items_wanted + 1)]
     lines = ["I went through it twice, and these came out on top, in no order of their own.", *items]
     return replace(paste, text="\n".join(lines), same_as_other=True)

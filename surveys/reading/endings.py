@@ -1,9 +1,9 @@
-"""Whether a text ends where its writer would have ended it."""
+"""Signs that a text was cut off."""
 
 import re
 from collections.abc import Sequence
 
-from surveys.reading.items import count_named
+from surveys.reading.items import count_items
 from surveys.reading.markup import BULLET, NUMBER, strip_marker
 from surveys.reading.residue import strip_residue
 
@@ -69,7 +69,7 @@ def _has_fewer_than_announced(text: str) -> bool:
     if not match:
         return False
     announced = NUMBER_WORDS.get(match[1].lower()) or int(match[1])
-    return 0 < count_named(text) < announced
+    return 0 < count_items(text) < announced
 
 
 def _break_of_last(lines: Sequence[str]) -> str | None:
@@ -108,12 +108,9 @@ def _unended(last: str, before: Sequence[str]) -> str | None:
     if alike and ended * 3 >= len(alike) * 2 and (_is_marked(last) or len(last.split()) > 3):
         return None if UNSTOPPED.search(body) else "sentence"
     if _is_marked(last) and len(alike) >= 2:
-        return "explanation" if _lacks_explanation(body, [strip_marker(line) for line in alike]) else None
+        lacks_one = not _explains(body) and all(_explains(strip_marker(line)) for line in alike)
+        return "explanation" if lacks_one else None
     return "sentence" if _is_prose(body) else None
-
-
-def _lacks_explanation(body: str, others: Sequence[str]) -> bool:
-    return len(others) >= 2 and not _explains(body) and all(_explains(other) for other in others)
 
 
 def _explains(body: str) -> bool:

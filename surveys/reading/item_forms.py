@@ -1,4 +1,4 @@
-"""How a chatbot sets out items: the forms of lists, and the names in their lines."""
+"""The forms of lists in which chatbots name items, and the names in their lines."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ from surveys.reading.markup import (
 from surveys.reading.residue import strip_residue
 from surveys.reading.words import AWARD, DETAIL, QUANTITY, QUESTION, SECTION, SPEAKERS, TIME, is_kind, is_step
 
-TITLE_WORDS = 7  # of a name that is told apart by its capitals
+TITLE_WORDS = 7  # of a name that is recognised by its capitals
 TITLE_LENGTH = 80  # of a line without a mark: a longer one is a sentence
 LINE_HEAD = 200  # a name is within these characters of its line
 LABEL = re.compile(
@@ -117,7 +117,7 @@ def _pieces(line: str, opened: re.Match[str] | None) -> list[str]:
 
 
 def _body(match: re.Match[str]) -> str:
-    """What follows the number; the bold that opened before it, as in "**1. Tesla** made", is opened again."""
+    """The line after its number; bold that opened before it, as in "**1. Tesla** made", is opened again."""
     opened, closed = match["open"].strip("([\uff08"), match["close"]
     rest = match.string[match.end() :]
     if opened:
@@ -220,12 +220,12 @@ def _bold_titles(lines: Lines) -> list[str]:
 
 
 def opening_bold(lines: Lines) -> list[str]:
-    """What is bold at the beginning of lines, without labels and repetitions, which describe an item."""
+    """Bold beginnings of lines, without labels and repetitions, which describe an item."""
     opening = [(match[2], line) for line in map(str.strip, lines) if (match := BOLD.match(line))]
     often = Counter(title for title, _ in opening)
-    told = [(title, line) for title, line in opening if often[title] == 1 and not LABEL.match(line)]
-    told = [(title, line) for title, line in told if not SECTION.match(title)]
-    return _behind_awards([line for _, line in told]) or [title for title, _ in told]
+    kept = [(title, line) for title, line in opening if often[title] == 1 and not LABEL.match(line)]
+    kept = [(title, line) for title, line in kept if not SECTION.match(title)]
+    return _behind_awards([line for _, line in kept]) or [title for title, _ in kept]
 
 
 def _single_title(lines: Lines) -> list[str]:
@@ -252,7 +252,7 @@ def _are_names(titles: Sequence[str]) -> bool:
 
 
 def _quoted_titles(lines: Lines) -> list[str]:
-    """Paragraphs that open with a title in quotes; what ends like a sentence is a quotation."""
+    """Paragraphs that open with a title in quotes; one that ends like a sentence is a quotation."""
     opening = [match[1] for line in lines if (match := QUOTED.match(line.strip()))]
     return opening if len(opening) >= 2 and not any(title[-1] in ".!?" for title in opening) else []
 
@@ -298,7 +298,7 @@ def _carded(lines: Lines) -> list[str]:
 
 
 def _head_of(line: str) -> str:
-    """What comes before the dash or colon of a line about it, folded; empty if nothing does."""
+    """The words before a line's dash or colon, folded; empty if there are none."""
     return _plain_title(line, 2).casefold() if _opening_title(line) and not DETAIL.match(line) else ""
 
 
@@ -345,7 +345,7 @@ def _titles(bodies: Sequence[str]) -> list[str]:
 
 
 def _behind_awards(bodies: Sequence[str]) -> list[str]:
-    """What follows the verdicts, as in "Best overall: Apple", if most lines open with one; else nothing."""
+    """The lines after their verdicts, as in "Best overall: Apple", if most open with one; else nothing."""
     found = [_award(body) for body in bodies]
     return (
         [rest or body for rest, body in zip(found, bodies, strict=True)]
@@ -355,7 +355,7 @@ def _behind_awards(bodies: Sequence[str]) -> list[str]:
 
 
 def _behind_leads(bodies: Sequence[str]) -> list[str]:
-    """What is set off behind a lead, as in "For snow: **Fargo**", if most lines have it so; else nothing."""
+    """The names set off behind leads, as in "For snow: **Fargo**", if most lines have one; else nothing."""
     found = [_set_off(body) for body in bodies]
     enough = len(bodies) > 1 and 2 * sum(map(bool, found)) > len(bodies)
     return [rest or body for rest, body in zip(found, bodies, strict=True)] if enough else []
@@ -380,7 +380,7 @@ def is_title(name: str) -> bool:
 
 
 def _award(body: str) -> str:
-    """What follows the verdict that opens the line; empty if none does."""
+    """The line after the verdict that opens it; empty without one."""
     bare = strip_markup(body)
     cut = min(
         (match for match in (COLON.search(bare), DASH.search(bare), ARROW.search(bare)) if match),
@@ -413,7 +413,7 @@ def _marked_title(body: str) -> str:
 
 
 def _plain_title(body: str, colons: int) -> str:
-    """What precedes the explanation in a line of a list whose lines have at least so many colons each.
+    """The words before the explanation in a line of a list whose lines have at least so many colons each.
 
     One that all have begins no subtitle, but may end one; behind the first of two, all have something else.
     """

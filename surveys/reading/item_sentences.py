@@ -53,7 +53,7 @@ ASKING = re.compile(
 )
 
 HARD_STOP = re.compile(r"[;:!?。！]|\.(?:\s|$)|\s[-–]\s|—")
-# What may follow a name in its sentence and is no part of it.
+# Words that may follow a name in its sentence and are no part of it.
 CLAUSE = re.compile(
     r"(?<!\s)\s+(which|that|who|where|because|since|if|so|when|while|as|than|made|using|with|by|from|for|to|in|on|at"
     r"|is|are|was|has|have|can|could|offers?|provides?|allows?|lets|empfehlen|vorschlagen"
@@ -70,7 +70,7 @@ AND = re.compile(
 )
 # Between bare names.
 SLASH = re.compile(r"(?:(?<!\s)\s+)?[;|•·]\s*|(?<!\s)\s+/\s+")
-# A name does not begin with these in lower case; what does is a clause.
+# A name does not begin with these in lower case; a clause does.
 _NOT_NAMES = (
     "i you he she it we they them me us him her this these those that there here which who what where when "
     "how if so because since as to in on at by of from with for than then but and or not no any some "
@@ -133,13 +133,13 @@ def _one_spaced(lines: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> list[str]:
-    """Titles in quotes; what is long or ends like a sentence is a quotation."""
+    """Titles in quotes; one that is long or ends like a sentence is a quotation."""
     titles = dict.fromkeys(match[1].rstrip(" ,.\u3002") for match in IN_QUOTES.finditer(text))
     return [title for title in titles if title and title[-1] not in "!?" and len(title.split()) <= QUOTED_WORDS]
 
 
 def _recommended(sentences: Sequence[str]) -> list[str]:
-    """What follows words that recommend; kinds of things only if nothing else is named."""
+    """The names after words that recommend; kinds of things only if nothing else is named."""
     found = [named for sentence in sentences for named in _after_cues(sentence)]
     return [name for name, is_kind in found if not is_kind] or [name for name, _ in found]
 
@@ -196,7 +196,7 @@ def _enumerated(text: str) -> list[str]:
 
 
 def _chunks(text: str) -> tuple[list[str], bool]:
-    """What is between the commas up to the first clause, and whether an "and" follows the last comma."""
+    """The parts between commas up to the first clause, and whether an "and" follows the last comma."""
     chunks: list[str] = []
     joined, ended, at = "", False, 0
     for comma in [*COMMA.finditer(text), None]:
@@ -224,7 +224,7 @@ def _clause_start(chunk: str) -> int | None:
 
 
 def _unquoted(part: str) -> str:
-    """What is in quotes if the part begins with them, else the part without a left-over "or" or "and" at its end."""
+    """The quoted words if the part begins with quotes, else the part without a left-over "or" or "and" at its end."""
     quoted = QUOTED.match(part)
     return quoted[1] if quoted else part.removesuffix(" or").removesuffix(" and")
 

@@ -36,7 +36,7 @@ from surveys.reading.words import (
     is_label,
 )
 
-# A paste may hold 200 kB; an answer says what it names near its beginning.
+# A paste may hold 200 kB; an answer names its items near its beginning.
 HEAD = 16_000
 MOST_TITLES = 100
 # Above each of two answers that a chatbot offers to choose from.
@@ -58,7 +58,7 @@ Lines = Sequence[str]
 
 @dataclass(frozen=True)
 class FoundList:
-    """The form ("" = no list), what its entries name, and why that may be wrong."""
+    """The form ("" = no list), the titles of its entries, and why they may be wrong."""
 
     form: str = ""
     titles: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class NamedItems:
 
 # The checks of a paste and the reader of answers ask about one text several times in a row.
 @lru_cache(maxsize=8)
-def find_items(text: str, prose: bool = True, asked: int = 5) -> NamedItems:
+def find_items(text: str, prose: bool, asked: int) -> NamedItems:
     """The items of `text`, of which `asked` were wanted; without `prose` only those set out as a list."""
     lines, found = _set_out(text[:HEAD], asked)
     if not found.titles and prose:
@@ -104,8 +104,12 @@ def _set_out(text: str, asked: int) -> tuple[Lines, FoundList]:
     return lines, replace(found, doubt="takes-back") if takes_back and found.titles else found
 
 
-def count_named(text: str, prose: bool = True, asked: int = 5) -> int:
-    """Count the items that `text` names; in sentences everything that is enumerated counts, item or not."""
+def count_items(text: str, prose: bool = True, asked: int = 5) -> int:
+    """Count the distinct items that `text` names in all, of which `asked` were wanted.
+
+    Without `prose`, only those in a list. In sentences everything that is enumerated counts, item or not, so that
+    nobody is asked about too few items without need.
+    """
     named = find_items(text, prose, asked)
     if not prose or named.form not in ("", "sentence"):
         return len(named.names)
@@ -113,7 +117,7 @@ def count_named(text: str, prose: bool = True, asked: int = 5) -> int:
 
 
 def _without_recipe(lines: list[str]) -> list[str]:
-    """Reduce one recipe to its title, or to what precedes its ingredients: these and its steps are no items."""
+    """Reduce one recipe to its title, or to the lines before its ingredients: these and its steps are no items."""
     found = [at for at, line in enumerate(lines) if INGREDIENTS.match(line)]
     before = [line.strip() for line in lines[: found[0]] if line.strip()] if len(found) == 1 else []
     if not before or any(NUMBER.match(line) or BULLET.match(line) for line in before):
@@ -147,7 +151,7 @@ def _doubt_of_names(names: Sequence[str], titles: Sequence[str]) -> str:
 
 
 def _doubt_of_lines(lines: Lines, found: FoundList, names: Sequence[str]) -> str:
-    """The doubt if what is beside the names may be the names, or name more; else empty."""
+    """The doubt if the words beside the names may be the names, or name more; else empty."""
     if len({line.strip().casefold() for line in lines if DRAFT.match(line.strip())}) > 1:
         return "two-lists"
     if found.form == "lines" and any(ANOTHER.search(line) for line in lines if line.strip().startswith(tuple(names))):

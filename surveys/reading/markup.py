@@ -26,7 +26,7 @@ QUOTED = re.compile(
     r"[\"\u201c\u201d\u00bb\u300b\u300d\u300f\u2019'](?!\w)"
 )
 TABLE_RULE = re.compile(r"^(?=[\s:|+-]*?--)[\s:|+-]+$")
-# What a bracket opens is skipped at once, link or not: many that are not closed are read once, not once each.
+# The text behind a bracket is skipped at once, link or not: many that are not closed are read once, not once each.
 LINK = re.compile(r"!?\[([^\]\n]++)(?:\](\((?:[^()\s]|\([^()\s]*\)){0,500}(?:\s\"[^\"\n]{0,200}\")?\))?)?")
 LONGEST_LABEL = 300
 CITATION = re.compile(
@@ -34,7 +34,7 @@ CITATION = re.compile(
     r"|(?<=[^\W\d]|[*)])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,3}(?!\w)"  # behind a digit it is a power
     r"|:contentReference\[[^\]\n]{0,80}\](?:\{[^}\n]{0,80}\})?"
 )
-# What models say between turns, as <|im_end|> and </s>.
+# Marks of models between turns, as <|im_end|> and </s>.
 TOKEN = re.compile(r"<\|\w{1,30}\|>|</?s>")
 BREAK_TAG = re.compile(r"<(?:br|/?p|/?li|/?tr|/?div|/?h[1-6]|/?[ou]l)\b[^<>\n]{0,80}>", re.I)
 BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
@@ -73,7 +73,7 @@ def plain_text(text: str) -> str:
 
 
 def _label(link: re.Match[str]) -> str:
-    """The words of a link, from the first bracket that is near enough; what is no link stays."""
+    """The words of a link, from the first bracket that is near enough; anything else stays."""
     label, whole = link[1], link[0]
     if not link[2]:
         return whole
@@ -111,7 +111,7 @@ def indent_of(line: str) -> int:
 
 
 def bare_line(line: str) -> str:
-    """The line without what may precede its number: heading marks and the marks of a quoted reply."""
+    """The line without marks that may precede its number: those of headings and quoted replies."""
     bare = line.strip()
     return bare.lstrip("#>").strip() if bare.startswith(("#", ">")) else bare
 
@@ -143,7 +143,7 @@ PARENTHESIS = re.compile(r"(?:(?<!\s)\s+)?[(\[](?:[^()\[\]]*[)\]]\s*|[^()\[\]]*)
 INITIALS = re.compile(r"\b(?:[^\W\d_]\.){1,4}[^\W\d_]$")  # "D.C" and "E.T", whose last full stop belongs to them
 ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\w)")
 HYPHENED = re.compile(r"^[*_]*\d{1,2}-[^\W\d]")  # 7-Eleven has no number to strip
-# What some put before the name, as in "Film 1: Heat", "Title: Heat" and "First, Heat".
+# Before the name, as in "Film 1: Heat", "Title: Heat" and "First, Heat".
 _ORDINALS = "first|second|third|fourth|fifth|finally|lastly"
 _THINGS = (
     "books?|compan(?:y|ies)|films?|haircuts?|ideas?|items?|majors?|movies?|options?|picks?|recommendations?"

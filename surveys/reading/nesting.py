@@ -1,4 +1,4 @@
-"""The limits of all imports: how deep JSON and TOML from outside may be, and how much memory a file may take."""
+"""Limits of all imports: the depth of JSON and TOML from outside, and the memory that a file may take."""
 
 import json
 import re
@@ -10,9 +10,9 @@ from typing import Any
 # Bytes that an import may take, whatever its file is and holds. The limits of each format are made from these three;
 # tests/test_import_memory.py measures what hostile files take.
 MEMORY = 512 << 20
-LONGEST_RECORD = MEMORY // 32  # of one record, line or row as it is written: its text is there several times, or wider
-MOST_VALUES = MEMORY // 2  # of what is made of a record, and of all that is kept of a file until its end
-MOST_WEIGHT = 50  # bytes that JSON of one byte becomes, at most: lists in lists
+LONGEST_RECORD = MEMORY // 32  # of one record, line or row as written: its text is in memory several times, or wider
+MOST_VALUES = MEMORY // 2  # of the values made of a record, and of all that is kept of a file until its end
+MOST_WEIGHT = 50  # bytes of memory for one byte of JSON, at most: lists in lists
 DEEPEST = 100  # levels; a study file has 4, a conversation 3
 # Strings are passed over, since brackets in them open nothing.
 JSON_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[\]{}])', re.DOTALL)
@@ -46,7 +46,7 @@ def depths(token: re.Pattern[str], text: str, at: int = 0) -> Iterator[int]:
 
 
 def is_deep_json(text: str, at: int = 0) -> bool:
-    """Whether the value that begins here is nested too deeply; what comes after it does not matter."""
+    """Whether the value that begins here is nested too deeply, whatever comes after it."""
     return any(map(DEEPEST.__lt__, takewhile((0).__lt__, depths(JSON_TOKEN, text, at))))
 
 
@@ -115,7 +115,7 @@ def opens_many(text: str, at: int, end: int) -> bool:
     return text.count("[", at, end) + text.count("{", at, end) > DEEPEST
 
 
-# What the decoder finds, by how its words begin.
+# Faults that the decoder finds, by the beginning of its message.
 FAULTS = {
     "Expecting value": "a value is missing or written wrongly",
     "Expecting ',' delimiter": "a comma is missing between two entries",
@@ -130,7 +130,7 @@ FAULTS = {
 
 
 def say_fault(error: ValueError, *, where: bool = True) -> str:
-    """Say in plain words why something is not JSON, and `where`; errors of ours keep their words."""
+    """A fault of JSON in plain words, and `where` it is; errors of ours keep their words."""
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8: save the file with the encoding UTF-8"
     if not isinstance(error, json.JSONDecodeError):

@@ -1,4 +1,4 @@
-"""Find what may be personal in a pasted answer, by one set of rules for the page and the server."""
+"""Find details that may be personal in a pasted answer, by one set of rules for the page and the server."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def _compile(pattern: str, flags: str = "") -> re.Pattern[str]:
     return re.compile(letters, re.IGNORECASE if "i" in flags else 0)
 
 
-# The last entry says which numbers and addresses are not personal: those of a public place, in an item of a list.
+# The last entry tells which numbers and addresses are not personal: those of a public place, in an item of a list.
 # Either the item names such a place, or it has an address and the answer's opening names one. `own` are words about
 # a person.
 ENDS = re.compile(PUBLIC["ends"])
@@ -38,7 +38,7 @@ SIGNS = {name: re.compile(PUBLIC[name], re.IGNORECASE) for name in ("list", "pla
 BEFORE, AFTER, OPENING = 400, 200, 300  # characters
 MOST_PLACES = 30  # no list is longer, and each number costs milliseconds
 PATTERNS = [(rule["kind"], rule["replacement"], _compile(rule["pattern"], rule["flags"])) for rule in RULES]
-# What every match of some kinds contains. Most texts lack it, and looking for it costs next to nothing.
+# Contained in every match of these kinds. Most texts lack it, and looking for it costs next to nothing.
 NEEDED = (
     (re.compile("/"), ("chat-link",)),
     (re.compile("@"), ("e-mail",)),
@@ -95,7 +95,7 @@ def is_public(text: str, mark: PersonalDetail) -> bool:
     return bool(SIGNS["place"].search(item) or listed)
 
 
-# --- every further place of a detail ---------------------------------------------------------------------------------
+# --- further occurrences of a detail ---------------------------------------------------------------------------------
 
 
 def _repeats(text: str, marks: list[PersonalDetail]) -> Iterator[PersonalDetail]:
@@ -166,7 +166,7 @@ def _spelled(plain: str, name: str) -> str:
     return pattern
 
 
-# --- what becomes of them --------------------------------------------------------------------------------------------
+# --- removing and counting them --------------------------------------------------------------------------------------
 
 
 def is_link_alone(text: str) -> bool:

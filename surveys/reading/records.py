@@ -146,7 +146,7 @@ def _value_of(line: str) -> str:
 
 # --- tables: of markdown, of commas or copied with tabs, and which of their columns or rows names the items
 
-# Heads a column of wishes, which comes before the column of what fulfils them.
+# Heads a column of wishes, which comes before the column of names.
 WISH = re.compile(
     r"^(?:if|when|whenever|for|you|your|what|best for|mood|goal|need|looking for|wenn|falls|für|ziel|stimmung|si|se"
     r"|cuando|quand|quando)\b",
@@ -163,7 +163,7 @@ class FoundTable:
     rows: list[list[str]]
 
     def titles(self, asked: int) -> list[str]:
-        """The names: of the row that has them if things are side by side, else of the column."""
+        """The names: in the row that has them if things are side by side, else in the column."""
         if self._is_turned(asked):
             named = [row for row in self.rows if names_things(_cell(row, 0))]
             generic = all(PLACEHOLDER.match(_cell(self.header, at)) for at in range(1, len(self.header)))

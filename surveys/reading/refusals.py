@@ -2,7 +2,7 @@
 
 import re
 
-HEAD = 320  # characters in which a refusal says so
+HEAD = 320  # characters in which a refusal shows
 SHORT = 250  # in a text this short that names nothing, less is enough: it can only be a refusal or an error
 
 _VERBS = (
@@ -11,7 +11,7 @@ _VERBS = (
     "|support|make|complete|offer|tell|process|access|browse|continue|engage|advise|confirm|perform|produce"
     "|promote|participate|choose|take|pick|judge"
 )
-# What follows "I" when a chatbot declines. All patterns are for lower-case text, which is faster by half.
+# After "I" when a chatbot declines. All patterns are for lower-case text, which is faster by half.
 _I_DECLINE = (
     r"(?:'m| am) (?:\w+ly )?(?:unable|incapable|(?:only|just) a (?:large )?language model|a text-based"
     r"|not (?:able|capable|allowed|permitted|comfortable|programmed|designed|qualified|in a position))",
@@ -85,7 +85,7 @@ def declines(text: str) -> bool:
 
 
 def falls_short(text: str) -> bool:
-    """Whether a short `text` speaks of what is not possible; the caller sees whether it names anything."""
+    """Whether a short `text` speaks of something impossible or failed; the caller sees whether it names anything."""
     if len(text) > SHORT:
         return False
     head = _plain(text)

@@ -21,7 +21,7 @@ _SURE = (
     r"|edit).*",
     r"\w{0,12} ?copy code|\w{0,12}copyedit|copy (?:response|message|to clipboard|link|table)|copied!?",
     r"code kopieren|copiar código|copier le code|copia codice|نسخ الكود|复制代码|export to (?:sheets|docs)",
-    # what it is doing
+    # progress
     r"(?:thought|worked|reasoned|searched|analy[sz]ed|browsed)(?: about .{1,60}| about this)? for .{1,30}",
     r"(?:(?:finished )?(?:analy[sz]ing|thinking|browsing|searching(?: (?:for|the) .{1,40})?)"
     r"|reading \d+ sources)(?:\u2026|\.\.\.)?",
@@ -58,7 +58,7 @@ _LIKELY = (
     "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier|editar|modifica",
 )
 LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
-# Buttons and notices that only the paste page looks for, which shows what it takes out; readings go without them.
+# Buttons and notices that only the paste page looks for, which shows the lines it removes; readings ignore them.
 _BUTTONS = (
     r"(?:copy|edit) prompt|share conversation|sources and related content",
     r"(?:gute|schlechte) antwort|antwort (?:neu generieren|kopieren|teilen|noch einmal prüfen)|prompt bearbeiten",
@@ -81,7 +81,7 @@ HEAD_LINES, TAIL_LINES = 300, 100  # where the words of the page are looked for
 
 
 def find_residue(text: str) -> list[str]:
-    """The words of the chatbot's page that are in `text`, each once: first those that no answer has."""
+    """The lines of the chatbot's page in `text`, each once: first those that no answer has."""
     found = [line.strip(" \t>*") for line in _outer_lines(text) if is_sure(line)]
     found += [line for line in _edge_lines(text) if is_likely(line)]
     return list(dict.fromkeys(found))

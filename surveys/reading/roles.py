@@ -1,7 +1,7 @@
-"""What the parts of an answer are for: a list that asks, remembers, weighs or offers names nothing that is advised.
+"""The roles of an answer's parts: a list that asks, remembers, weighs or offers holds no recommendations.
 
-A part is a list with the lines that lead to it. Its role shows in its lead, or in entries most of which speak of the
-person or name what can be asked about. What an answer takes back is left out with everything above it.
+A part is a list with the lines that lead to it. Its role shows in its lead, or in entries most of which describe the
+person or name something to ask about. A correction drops everything above it.
 """
 
 import re
@@ -22,7 +22,7 @@ from surveys.reading.markup import (
 )
 from surveys.reading.words import QUANTITY, QUESTION, is_aspect, is_step
 
-LEAD_LINES = 3  # lines above a list that may say what it is for
+LEAD_LINES = 3  # lines above a list that may tell its role
 LEAD_LENGTH = 300
 MOST = 0.6  # share of the entries that shows the role by itself
 
@@ -47,7 +47,7 @@ REMEMBERS = re.compile(
     r"|\bweiß ich (?:noch )?(?:über|von)|\bich (?:noch )?(?:über|von) dir? ?(?:dich )?weiß|\berinnere mich\b"
     r"|\bdu (?:hast|hattest) (?:mir )?(?:erzählt|erwähnt|gesagt)\b|^(?:über dich|dein profil)\W*$"
 )
-# Beside what is remembered: the list may be what follows from it.
+# Beside remembered facts: the list may be drawn from them.
 CONCLUDES = re.compile(
     r"\b(?:based on|given|since|because|considering|as you|taking into account|in view of|knowing"
     r"|tailored to|matched to|inspired by|personali[sz]ed|for you"
@@ -146,7 +146,7 @@ class TextPart:
 
 
 def answering(lines: Lines) -> tuple[list[str], bool]:
-    """The lines without the parts that advise nothing, and whether the text takes back what it names."""
+    """The lines without the parts that advise nothing, and whether the text takes back items."""
     kept: list[TextPart] = []
     spare: dict[int, TextPart] = {}  # by place in `kept`: lists that are the answer if there is no other
     dropped: TextPart | None = None
@@ -230,7 +230,7 @@ def _goes_on(before: TextPart, part: TextPart) -> bool:
 
 
 def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
-    """What a part is for, empty if it is the answer or no list, and the line that says so."""
+    """The role of a part, empty if it is the answer or no list, and the line that shows it."""
     if not part.entries or part.first > 1:
         return "", part.start
     first = part.entries[0]
@@ -244,7 +244,7 @@ def _role_of(lines: Lines, part: TextPart, advised: bool) -> tuple[str, int]:
     if found[0] and not (remembers and found[0] == "concludes"):
         return "" if found[0] == "advises" else found[0], found[1]
     if lead and is_lead(lines[lead[-1]]) and not said[lead[-1]].endswith((":", "\uff1a")):
-        return "", part.start  # what is below a title describes it
+        return "", part.start  # a list below a title describes it
     if remembers:
         return "remembers", first
     if sum(bool(QUANTITY.match(body) or is_step(body)) for body in bodies) >= MOST * len(bodies) > 1:
@@ -294,7 +294,7 @@ def _end_of(words: re.Pattern[str], line: str) -> int:
 
 
 def _head(body: str) -> str:
-    """What comes before the explanation of an entry."""
+    """The words of an entry before its explanation, folded."""
     cuts = (mark.search(body, 1) for mark in (COLON, DASH))
     head = body[: min((cut.start() for cut in cuts if cut), default=len(body))]
     return head.partition("(")[0].strip(" *_?.!:").lower()

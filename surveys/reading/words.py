@@ -1,9 +1,9 @@
-"""Words that name no recommendation by themselves: headings, verdicts, labels, and what one can be asked about."""
+"""Words that name no recommendation by themselves: headings, verdicts, labels, aspects to ask about."""
 
 import re
 import unicodedata
 
-# Headings over what is said about the whole answer.
+# Headings over remarks on the whole answer.
 _SECTIONS = (
     "overview|introduction|intro|summary|quick summary|conclusions?|final (?:thoughts?|verdict|note|tip|tips"
     "|recommendation)"
@@ -46,7 +46,7 @@ _AWARDS = (
 )
 AWARD = re.compile(rf"^\W*(?:{_AWARDS})\W*$", re.I)
 
-# What one may be asked about, or weigh: the whole name, or the last of a few words.
+# Aspects that one may be asked about, or weigh: the whole name, or the last of a few words.
 _WHOLE = (
     "age city pay size time people length era where when what how who why style dates name plans subjects setting"
     " team parks"
@@ -72,7 +72,7 @@ LONGEST_ASPECT = 4  # words
 
 
 def is_aspect(name: str) -> bool:
-    """Whether the name, in lower case, is something to be asked about, such as "hair texture" and "budget"."""
+    """Whether the name, in lower case, is an aspect to ask about, such as "hair texture" and "budget"."""
     words = name.removeprefix("your ").removeprefix("dein ").removeprefix("deine ").split()
     if not 0 < len(words) <= LONGEST_ASPECT:
         return False
@@ -121,7 +121,7 @@ def names_things(label: str) -> bool:
 
 
 def tells_about(label: str) -> bool:
-    """Whether a column, row or key of this name describes what is named elsewhere."""
+    """Whether a column, row or key of this name describes things named elsewhere."""
     words = re.findall(r"\w+", label.lower())
     return bool(words) and (
         words[0] in ABOUT or (len(words) <= 3 and (words[-1] in ABOUT or is_aspect(" ".join(words))))
@@ -196,7 +196,7 @@ STEP, KITCHEN = re.compile(rf"(?:{_STEPS})\b", re.I), re.compile(rf"\b(?:{_KITCH
 
 
 def is_step(line: str) -> bool:
-    """Whether the line is a step of a recipe: it says what to do with what, and is not written like a title."""
+    """Whether the line is a step of a recipe: an action and something of the kitchen, not written like a title."""
     words = line.split()
     if len(words) < 4 or 2 * sum(word[0].islower() for word in words) <= len(words):
         return False

@@ -1,5 +1,5 @@
-"""Simulated people who take a running study over HTTP, and what must be true afterwards.
+"""Simulated people who take a running study over HTTP, and checks of the database afterwards.
 
-In: a study and how many people. Out: participants marked as simulated, and a report on what went wrong. The demo's
+In: a study and a number of people. Out: participants marked as simulated, and a report with all violations. The demo's
 world is built by the same rules.
 """

@@ -41,8 +41,8 @@ def draw_rater(random: Random) -> Rater:
     return Rater(random, random.choice((0.05, 0.15, 0.15, 0.3, 0.8)), random.choice((0, 0, 0, 0.25)))
 
 
-def say(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
-    """A label for every question about the item that has labels, as on the page; the right one if it is known."""
+def draw_labels(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
+    """A label for every question about the item that has labels, as on the page; the right one if known."""
     usual = Random(json.dumps(item.payload, sort_keys=True))
     return {
         name: turn_back(question, choose(item.gold.get(name), question, usual, rater, left), left)
@@ -64,9 +64,9 @@ def choose(right: list[str] | str | None, question: LabelQuestion, usual: Random
     return (right[0] if isinstance(right, list) else right) if right else said
 
 
-def say_wrong(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
-    """Like `say`, but with a wrong label wherever the right ones are known and there is a wrong one."""
-    labels = say(item, questions, rater, left)
+def draw_wrong_labels(item: Item, questions: Iterable[LabelQuestion], rater: Rater, left: str = "") -> dict[str, str]:
+    """Like `draw_labels`, but with a wrong label wherever the right ones are known and there is a wrong one."""
+    labels = draw_labels(item, questions, rater, left)
     for name, question in fields_of(questions, item.payload).items():
         wrong = [value for value in question.values if value not in item.gold.get(name, question.values)]
         if wrong:
@@ -105,7 +105,7 @@ class AnnotatingPlayer(Player):
         if self.leaves(len(self.given)) and not page.is_practice:
             return self.LEAVING[self.person.way](self, page)
         if self.rng.random() < HABIT_SHARE and not page.is_practice:
-            own = page.form_to("undo") is not None  # not if the link proves nothing: what was given stays as it is
+            own = page.form_to("undo") is not None  # not if the link proves nothing: earlier labels stay
             habit = self.rng.choice([name for name in self.HABITS if own or name not in ("undo", "change")])
             self.story.habits[habit] += 1
             return self.HABITS[habit](self, page)
@@ -117,11 +117,11 @@ class AnnotatingPlayer(Player):
         return self.items[page.number]
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
-        """What a browser sends: the hidden fields and the labels, without toggles that are off."""
+        """The form as a browser sends it: hidden fields and labels, without toggles that are off."""
         item, left = self.item_on(page), self.left_on(page)
         questions = KINDS[item.kind].questions
-        speak = say_wrong if page.is_practice and self.person.way == "fail_training" else say
-        labels = speak(item, questions, self.rater, left)
+        fails = page.is_practice and self.person.way == "fail_training"
+        labels = (draw_wrong_labels if fails else draw_labels)(item, questions, self.rater, left)
         asked = fields_of(questions, item.payload)
         hidden = {name: value for name, value in page.form.fields.items() if name not in asked}
         off = {name for name, question in asked.items() if question.toggle and labels[name] == question.values[0]}
@@ -142,7 +142,7 @@ class AnnotatingPlayer(Player):
         return write_labels(State.GIVEN, labels, self.left_on(page))
 
     def read_sent(self, page: VisitedPage, fields: Mapping[str, str]) -> Sent:
-        """What the server has just confirmed; notes that the item is labelled."""
+        """The labels that the server has just confirmed; notes that the item is labelled."""
         item = self.item_on(page)
         if item.purpose == Purpose.WORK:
             self.given[item.pk] = None
@@ -167,7 +167,7 @@ class AnnotatingPlayer(Player):
     def feedback(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page)
 
-    # --- what annotators do beside labelling --------------------------------------------------------------
+    # --- habits beside labelling --------------------------------------------------------------------------
 
     def skip(self, page: VisitedPage) -> VisitedPage:
         form, item = page.form_to("skip"), self.item_on(page)
@@ -180,7 +180,7 @@ class AnnotatingPlayer(Player):
         return following
 
     def undo(self, page: VisitedPage) -> VisitedPage:
-        """Take back what was saved last; the page that follows shows its item."""
+        """Take back the last label; the next page shows its item."""
         form = page.form_to("undo")
         following = self.browser.submit(page, form.fields, form)
         if "undone=1" in following.path:
@@ -215,7 +215,7 @@ class AnnotatingPlayer(Player):
         return super().lapse(page)
 
     def stop_paid(self, page: VisitedPage) -> VisitedPage:
-        """Stop with enough done to be paid in full."""
+        """Stop with enough labels to be paid in full."""
         self.tries += 1
         following = self.browser.open(self.own_path(page, "debrief"))
         if following.name != "debrief":

@@ -1,4 +1,4 @@
-"""Plays a participant who pastes answers, some of them wrong, and replies to what the page asks about them."""
+"""Plays a participant who pastes answers, some of them wrong, and replies to the page's questions about them."""
 
 import json
 import re
@@ -95,7 +95,7 @@ class AnsweringPlayer(Player):
         kept |= {"rating": rate(self.rng)} if "rating" in page.form.choices else {}
         if not self.person.scripts:
             return kept | {"text": text}
-        said = say_of_reading(self.prompt_on(page), text, self.rng)
+        said = reply_to_reading(self.prompt_on(page), text, self.rng)
         return kept | {"text": text} | note_pasting(text, self.rng) | said
 
     def leave_out(self, page: VisitedPage) -> dict[str, str]:
@@ -123,7 +123,7 @@ class AnsweringPlayer(Player):
         return self.submit_answer(page, fields), fields
 
     def insist(self, page: VisitedPage) -> dict[str, str]:
-        """Say that this is what the chatbot gave: the text, what was read in it, or nothing."""
+        """Insist that the chatbot gave this: the text, its reading, or nothing."""
         if "no_answer" in page.asks:
             return {"no_answer": self.rng.choice([value for name, value in page.form.buttons if name == "no_answer"])}
         if "keep" in page.asks:
@@ -138,10 +138,10 @@ def rate(rng: Random) -> str:
     return rng.choices((str(max(1, min(5, round(rng.gauss(3.6, 1))))), UNRATED, ""), RATED)[0]
 
 
-# --- what a page with JavaScript would note ---------------------------------
+# --- the notes of a page with JavaScript ------------------------------------
 
 
-def say_of_reading(prompt: Prompt, text: str, rng: Random) -> dict[str, str]:
+def reply_to_reading(prompt: Prompt, text: str, rng: Random) -> dict[str, str]:
     """Form fields about the reading: most people confirm it, some correct it, the others say nothing."""
     reading, said = read_prompt(prompt, text), {"read_of": mark_of(text)}
     if not (reading.names or reading.letter):

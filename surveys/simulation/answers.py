@@ -1,4 +1,4 @@
-"""What simulated people paste: plain answers, wrong ones for each check, and lifelike ones by chatbot and person."""
+"""Pastes of simulated people: plain answers, wrong ones for each check, and lifelike ones by chatbot and person."""
 
 import math
 import re
@@ -213,7 +213,7 @@ PRAISE = (
 
 @dataclass(frozen=True)
 class Taste:
-    """How a chatbot ranks what it may recommend; without a person there is no spread."""
+    """A chatbot's ranking of items; without a person there is no spread."""
 
     chatbot: str
     skew: float  # how much more often the first of its order come
@@ -229,7 +229,7 @@ def write_lifelike(prompt: AskedPrompt, rng: Random, taste: Taste) -> str:
     return write_items(pick_items(items_for(prompt.text), prompt.items or 5, rng, taste), rng)
 
 
-# --- which -------------------------------------------------------------------
+# --- the choice of items and letters -------------------------------------------
 
 
 def pick_items(items: Sequence[str], wanted: int, rng: Random, taste: Taste) -> list[str]:
@@ -247,7 +247,7 @@ def pick_items(items: Sequence[str], wanted: int, rng: Random, taste: Taste) -> 
 
 @lru_cache(maxsize=1024)
 def order_of(chatbot: str, group: str, items: tuple[str, ...]) -> tuple[tuple[float, float], ...]:
-    """For each item the logarithm of its rank with the chatbot, and what the group adds."""
+    """For each item the logarithm of its rank with the chatbot, and the group's shift."""
     bot, shared = Random(f"{chatbot} {items[0]}"), Random(f"{group} {items[0]}")
     return tuple(
         (math.log(rank) + bot.gauss(0, OWN_FAVOURITES), shared.gauss(0, 1) if group else 0.0)
@@ -269,7 +269,7 @@ def choose_letter(question: str, options: int, right: str, rng: Random, taste: T
     return mistake if rng.random() < FAVOURITE_MISTAKE else rng.choice(wrong)
 
 
-# --- how it is written -------------------------------------------------------
+# --- the wording ---------------------------------------------------------------
 
 
 def write_items(items: Sequence[str], rng: Random) -> str:

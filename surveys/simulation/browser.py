@@ -37,7 +37,7 @@ class VisitedPage:
     code: str = ""
     back: str = ""
     asks: list[str] = field(default_factory=list)
-    led_here: bool = False  # by a redirect: what was sent before was taken
+    led_here: bool = False  # by a redirect: the form sent before was accepted
 
     @property
     def name(self) -> str:
@@ -230,7 +230,7 @@ class Browser:
 
 
 def headers_of_proxy(host: str) -> dict[str, str]:
-    """What a proxy says to a site with TLS, for requests from its own host: the site answers to its own name only."""
+    """A proxy's headers to a site with TLS, for requests from its own host: the site answers to its own name only."""
     site = urlsplit(settings.SITE_URL)
     if site.scheme != "https" or host not in ("127.0.0.1", "::1", "localhost"):
         return {}

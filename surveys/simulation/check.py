@@ -1,4 +1,4 @@
-"""What must be true after a simulation: what people saw against what the database holds."""
+"""Checks after a simulation: the people's own records against the database."""
 
 import json
 import uuid
@@ -162,7 +162,7 @@ def check_exits(stories: list[Story], before: Counter[str], after: Counter[str])
 
 Purpose, LabelState, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 WORKING = (Participant.State.ACTIVE, Participant.State.TIMED_OUT)
-# People who leave give back what they hold, so a label that they send later may come too late to count.
+# People who leave give back their slots, so a label that they send later may come too late to count.
 GAVE_BACK = ("late", "walk_away", "return", "come_back")
 
 
@@ -217,7 +217,7 @@ def count_overlap(study: Study, pilot: bool) -> dict[str, int]:
     return {"full": full, "open": len(items) - full}
 
 
-# --- what is stored of a person, as it was sent -----------------------------
+# --- a person's stored answers and labels, as they were sent ----------------
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from surveys.participation.pasting import capture
 from surveys.participation.pasting.read_back import UNREACHED, ReadReply, read_reply
 from surveys.participation.prolific import Visit
 from surveys.participation.steps import answered_slugs, minutes_for
-from surveys.simulation.annotating import Rater, say
-from surveys.simulation.answering import rate, say_of_reading
+from surveys.simulation.annotating import Rater, draw_labels
+from surveys.simulation.answering import rate, reply_to_reading
 from surveys.simulation.answers import Taste, write_lifelike
 from surveys.simulation.people import Person, first_answers, make_people
 from surveys.studies import lifecycle
@@ -38,7 +38,7 @@ FILES = Path(__file__).resolve().parents[1] / "studies"
 ACTOR = "demo"
 SMALL, LARGE = "demo", "field-13"
 # Share of the large study's people who come, by stage; `empty` leaves it a draft. Half of them are enough to compare
-# with models, which the stage `analysed` adds. `people` adds a corpus and what is concluded from it.
+# with models, which the stage `analysed` adds. `people` adds a corpus and conclusions from it.
 STAGES = {"empty": 0.0, "recruiting": 0.45, "collected": 1.0, "annotated": 0.45, "analysed": 0.5, "people": 0.5}
 # In these stages, simulated annotators have judged the items of `profiles`.
 JUDGED = ("annotated", "analysed", "people")
@@ -47,7 +47,7 @@ COMPARED = ("analysed", "people")
 # How far a person's own chatbot is from everybody's, by whether it remembers earlier chats.
 SPREAD = {"on": 0.95, "off": 0.6, "unknown": 0.75}
 SKEW = 0.95
-# Of a hundred people, how many fail both attention checks, and how many type what they should paste.
+# Of a hundred people, how many fail both attention checks, and how many type instead of pasting.
 INATTENTIVE, TYPING = 3, 2
 
 Step = Participant.Step
@@ -72,7 +72,8 @@ def build_demo(stage: str = "empty", seed: int = 1, progress: Callable[[int, int
             study = shipped_study(slug)
             Membership.objects.get_or_create(study=study, user=user, defaults={"role": Membership.Role.OWNER})
         study = open_study(SMALL)
-        profiles = load_annotation_demo(ACTOR)
+        import_items(shipped_study(PROFILES), FILES / f"{PROFILES}-items.jsonl", ACTOR)
+        profiles = open_study(PROFILES)
         Membership.objects.get_or_create(study=profiles, user=user, defaults={"role": Membership.Role.OWNER})
     show = progress or (lambda done, total: None)
     if STAGES[stage]:
@@ -94,18 +95,18 @@ def demo_user() -> AbstractUser:
     return user
 
 
-def shipped_study(slug: str, actor: str = ACTOR) -> Study:
+def shipped_study(slug: str) -> Study:
     """The study of a shipped file; one that is launched already stays as it was launched."""
     study = Study.objects.filter(slug=slug).first()
     if study is None or not study.is_launched:
-        study, _ = lifecycle.load_definition(read_study(FILES / f"{slug}.toml"), actor)
+        study, _ = lifecycle.load_definition(read_study(FILES / f"{slug}.toml"), ACTOR)
     return study
 
 
-def open_study(slug: str, actor: str = ACTOR) -> Study:
+def open_study(slug: str) -> Study:
     study = Study.objects.get(slug=slug)
     if study.state == Study.State.DRAFT:
-        lifecycle.launch(study, actor)
+        lifecycle.launch(study, ACTOR)
     return Study.objects.select_related("current").get(slug=slug)
 
 
@@ -175,7 +176,7 @@ def wrong_option(check: AttentionCheck) -> str:
 
 
 def answer_prompts(participant: Participant, person: Person, taste: Taste, count: int) -> None:
-    """Answer prompts; in an arm that they can reach, people get what those without a memory get."""
+    """Answer prompts; in an arm that they can reach, people get the answers of those without a memory."""
     prompts, answered, rng = lifecycle.prompts_of(participant.version_id), answered_slugs(participant), person.rng
     rating, types = lifecycle.definition_of(participant.version_id).rating, rng.randrange(100) < TYPING
     asked = [prompts[slug] for slug in participant.order[:count] if slug not in answered]
@@ -185,7 +186,7 @@ def answer_prompts(participant: Participant, person: Person, taste: Taste, count
         if prompt.arm in person.cannot_reach:
             capture.submit_paste(participant, capture.PasteSubmission(prompt, "", reply=ReadReply(no_answer=UNREACHED)))
             continue
-        reply = read_reply(say_of_reading(prompt, text, rng))
+        reply = read_reply(reply_to_reading(prompt, text, rng))
         evidence = evidence_of(text, types)
         rated = rate(rng) if rating and rating.is_asked_of(prompt.base) else ""
         submission = capture.PasteSubmission(prompt, text, evidence=evidence, keep=True, reply=reply, rating=rated)
@@ -198,20 +199,14 @@ def evidence_of(text: str, types: bool) -> dict[str, object]:
     return {"observed": True, **entered, "share_pasted": 0.0 if types else 1.0, "edited_after": types}
 
 
-# --- the study of annotators, its items and who judges them -----------------
+# --- the study of annotators: its items and its people ----------------------
 
 
 PROFILES = "profiles"
 ANNOTATORS = 8
-# How often a simulated annotator says something else than most would.
+# Share of a simulated annotator's labels that are drawn at random.
 CONTRARY = 0.18
 MINUTES_BEFORE_WORK = 3  # questions, instructions, comprehension check
-
-
-def load_annotation_demo(actor: str) -> Study:
-    """The shipped study with its items, launched; running it again changes nothing."""
-    import_items(shipped_study(PROFILES, actor), FILES / f"{PROFILES}-items.jsonl", actor)
-    return open_study(PROFILES, actor)
 
 
 def annotate_demo(study: Study, seed: int, progress: Callable[[int, int], None]) -> int:
@@ -242,7 +237,7 @@ def label_everything(person: Participant, work: AnnotationWork, random: Random) 
     while tasks := next_tasks(person):
         task = tasks[0]
         shown = open_task(person, seal_task(person, task))
-        labels = say(task.item, questions_for(work), rater, task.left)
+        labels = draw_labels(task.item, questions_for(work), rater, task.left)
         milliseconds = random.randint(4_000, 40_000)
         submit(person, shown, LabelSubmission(labels, active_ms=milliseconds))
         active += milliseconds

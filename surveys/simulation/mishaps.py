@@ -1,4 +1,4 @@
-"""What goes wrong on the way: each mishap says which pages it fits and what then happens."""
+"""Mishaps on the way: each has a rule for the pages that it fits, and an action."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def change_earlier(player: Player, page: VisitedPage) -> VisitedPage:
 
 
 def new_session(player: Player, page: VisitedPage) -> VisitedPage:
-    """Come from Prolific once more, as another submission; only the first one opens what was sent."""
+    """Come from Prolific once more, as another submission; only the first one opens earlier answers."""
     player.browser.open(player.new_link())
     return player.browser.open(player.link)
 

@@ -1,4 +1,4 @@
-"""Simulated people, how far they will go, and what they saw and did."""
+"""Simulated people, the ends they go to, and their own records."""
 
 import secrets
 from collections import Counter
@@ -59,7 +59,7 @@ class Person:
 
 @dataclass
 class Story:
-    """What a person saw and did, to be compared with the database."""
+    """A person's own record of pages and answers, to be compared with the database."""
 
     person: Person
     sent: set[tuple[str, str]] = field(default_factory=set)  # (prompt or item, text), confirmed or not
@@ -130,7 +130,7 @@ def can_go(definition: Definition, way: str) -> bool:
 
 
 def first_answers(definition: Definition, person: Person) -> Iterator[tuple[str, str]]:
-    """Fields of the first questions with what this person answers."""
+    """Fields of the first questions with this person's answers."""
     screened_out = person.way == "screened_out"
     several = definition.chatbot_question.several and person.rng.random() < 0.15
     no_chatbot = screened_out and definition.chatbot_question.none

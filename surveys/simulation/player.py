@@ -1,4 +1,4 @@
-"""Plays one person: reads each page, fills its form in, sends it, notes what the server confirmed."""
+"""Plays one person: reads each page, fills its form in, sends it, notes the server's confirmations."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from surveys.participation.prolific import sign_simulated
 from surveys.participation.steps import area_of
-from surveys.simulation.browser import Browser, Form, TurnedAway, Unreachable, VisitedPage
+from surveys.simulation.browser import Browser, TurnedAway, Unreachable, VisitedPage
 from surveys.simulation.mishaps import ON_EVERY_PAGE
 from surveys.simulation.people import Person, Sent, Story, first_answers
 from surveys.studies.files.definitions import Definition
@@ -23,7 +23,7 @@ class Stuck(Exception):
 
 
 class Player:
-    """The base of people who paste answers and of annotators: the way there, and every way out."""
+    """The base of people who paste answers and of annotators: the pages before the work, and every way out."""
 
     def __init__(self, site: str, person: Person, definition: Definition, faults: bool) -> None:
         self.site, self.person, self.definition, self.faults = site, person, definition, faults
@@ -88,7 +88,7 @@ class Player:
     def come_back(self, page: VisitedPage) -> VisitedPage:
         """Go on after all after returning: by the button there, or by a new submission.
 
-        The latter proves nothing, so mishaps stop: most would send again what was sent before.
+        The latter proves nothing, so mishaps stop: most would repeat earlier answers.
         """
         self.tries += 1
         if self.rng.random() < 0.5:
@@ -123,7 +123,7 @@ class Player:
     def debrief(self, page: VisitedPage) -> VisitedPage:
         return self.forward(page, {"comments": self.rng.choice(("", "", "It went well.", "Nice 🙂\nThanks"))})
 
-    # --- the work, which each kind of player does in a way of its own ------------------------------------
+    # --- the work, different for each kind of player ------------------------------------------------------
 
     def fill_in(self, page: VisitedPage) -> dict[str, str]:
         """A work page's form with a new answer in it, which is noted as sent."""
@@ -133,11 +133,11 @@ class Player:
         raise NotImplementedError
 
     def was_taken(self, page: VisitedPage) -> bool:
-        """Whether the page after sending says that what was sent is saved."""
+        """Whether the page after sending shows that the answer is saved."""
         return page.led_here
 
     def settle(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
-        """Answer what the page asks about a sent answer until it leads on."""
+        """Reply to the page's questions about a sent answer until it leads on."""
         return page
 
     def submit_answer(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
@@ -148,7 +148,7 @@ class Player:
         return following
 
     def send(self, page: VisitedPage, fields: dict[str, str]) -> VisitedPage:
-        """Send one answer, and go through what the page asks about it."""
+        """Send one answer, and go through the page's questions about it."""
         return self.settle(self.submit_answer(page, fields), fields)
 
     # --- ways out -----------------------------------------------------------------------------------------
@@ -179,12 +179,10 @@ class Player:
         return "/".join(page.path.split("/")[:4]) + f"/{name}/"
 
     def forward(self, page: VisitedPage, values: Mapping[str, Any] | None = None) -> VisitedPage:
-        return self.browser.submit(page, self.forward_fields(page.form, values or {}))
-
-    def forward_fields(self, form: Form, values: Mapping[str, Any]) -> dict[str, str]:
-        """The form as it stands, filled in, with its first submit button pressed."""
-        button = dict([form.buttons[0]]) if form.buttons and form.buttons[0][0] else {}
-        return form.fields | dict(values) | button
+        """Send the page's form as it stands, with these values, by its first submit button."""
+        buttons = page.form.buttons
+        button = dict([buttons[0]]) if buttons and buttons[0][0] else {}
+        return self.browser.submit(page, page.form.fields | dict(values or {}) | button)
 
     MISHAPS = ON_EVERY_PAGE
     STEPS: dict[str, Turn] = {

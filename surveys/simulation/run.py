@@ -1,4 +1,4 @@
-"""Runs a simulation: who plays when, the report on all of them, and rehearsals that an owner starts in the console."""
+"""Runs a simulation: the order of play, the report on all people, and rehearsals that owners start in the console."""
 
 import threading
 from collections import Counter
@@ -198,7 +198,7 @@ def has_items(study: Study) -> bool:
 
 
 def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> None:
-    """Play people and record in the audit trail how it went; one rehearsal at a time in a study."""
+    """Play people and record the outcome in the audit trail; one rehearsal at a time in a study."""
     progress = partial(under_way.set_progress, study, WORK)
     with locks.alone_in_process(WORK, study.pk) as is_mine:
         if not is_mine:
@@ -226,5 +226,5 @@ def rehearse_study(study_id: int, people: int, seed: int, faults: bool, actor: s
 
 
 def last_of(study: Study) -> AuditEvent | None:
-    """The audit event of the last rehearsal: how it went, or that it was started."""
+    """The audit event of the last rehearsal: its outcome, or its start."""
     return study.audit_events.filter(action__in=[STARTED, DONE, FAILED]).order_by("-number").first()

@@ -46,7 +46,7 @@ def rehearsal(request: HttpRequest) -> HttpResponse:
 
 
 def begin(study: Study, given: dict, actor: str) -> str:
-    """Leave the rehearsal to a worker, unless one is at it; return why that failed, or nothing."""
+    """Enqueue the rehearsal unless one is under way; return why that failed, empty if it did not."""
     people = given["people"]
     seed = secrets.randbelow(1_000_000) if given["seed"] is None else given["seed"]
 

@@ -1,4 +1,4 @@
-"""Who may see what: signed participant links, roles of accounts, and limits on tries."""
+"""Access: signed participant links, roles of accounts, rate limits."""
 
 import hashlib
 import hmac
@@ -39,8 +39,8 @@ def make_pseudonym() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(12))
 
 
-# Whether this request is by somebody with a known PID but no proof of it: they may go on with unfinished work, but
-# neither see nor erase what is there. Links made during the request have no more rights than that.
+# Whether this request has a known PID without proof of it: its sender may go on with unfinished work, but neither see
+# nor erase earlier answers. Links made during the request have the same limits.
 _UNPROVEN: ContextVar[bool] = ContextVar("unproven", default=False)
 
 
@@ -146,13 +146,13 @@ def may_see_answers(role: Role, participant: Participant) -> bool:
     return role != Role.BLINDED or participant.pilot or made_up
 
 
-# --- how often, by address; the address itself is never stored ---------------
+# --- rate limits; addresses and names are stored only as keyed hashes --------
 
 HOUR = 3600
 # A university or a mobile network sends many honest people through one address.
 OWN = ("127.0.0.1", "::1")  # a rehearsal on one's own computer
 LIMITS = {"entry": 600, "consent": 300, "login": 20, "webhook": 6000, "draft": 6000, "trial": 60, "notice": 20}
-TRIES, PAUSE = 10, 900  # wrong passwords for one name, from anywhere, until it pauses for so many seconds
+TRIES, PAUSE = 10, 900  # log-ins tried with one name, from all addresses, within so many seconds
 
 
 @lru_cache(maxsize=1)
@@ -161,7 +161,7 @@ def connection() -> redis.Redis:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address that our outermost proxy saw; what clients write into the header themselves is not believed."""
+    """The address that our outermost proxy saw; entries that clients add to the header themselves are ignored."""
     hops = [hop.strip() for hop in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if hop.strip()]
     if settings.PROXIES and len(hops) >= settings.PROXIES:
         return hops[-settings.PROXIES]
@@ -169,10 +169,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def within_limit(request: HttpRequest, action: str) -> bool:
-    """Count one try; False if this address has used up its share for this hour.
-
-    Kept until that hour is over, under a keyed hash. Without Valkey nobody is turned away: people come first.
-    """
+    """Count one try; False if this address has used up its share for this hour. Without Valkey nobody is refused."""
     return is_own(request) or _count(_key(action, HOUR, client_address(request)), LIMITS[action], HOUR)
 
 
@@ -182,7 +179,7 @@ def may_try(request: HttpRequest, name: str) -> bool:
 
 
 def forget_tries(name: str) -> None:
-    """Forget the tries with a name that somebody has logged in with: they were its owner's."""
+    """Reset the count of a name after a successful log-in."""
     with suppress(redis.RedisError):
         connection().delete(_key("account", PAUSE, _plain(name)))
 
@@ -197,7 +194,7 @@ def _plain(name: str) -> str:
 
 
 def _key(action: str, seconds: int, who: str) -> str:
-    """A keyed hash of who does what in the current stretch of `seconds`."""
+    """The key of a count: a keyed hash of the action, its author and the current period of `seconds`."""
     counted = f"{action} {int(time.time() // seconds)} {who}".encode()
     return "limit:" + hmac.new(settings.SECRET_KEY.encode(), counted, hashlib.sha256).hexdigest()[:32]
 

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -123,11 +124,11 @@ def fault_of(event: AuditEvent, before: AuditEvent | None) -> str:
     return ""
 
 
-# --- what is kept outside -------------------------------------------------------
+# --- the state of the chain, as exports and bundles record it -------------------
 
 
 def head_of(study: Study) -> dict[str, Any]:
-    """The number of events, and hash and time of the newest; kept elsewhere, they reveal what goes missing later."""
+    """The number of events, and hash and time of the newest; kept elsewhere, they reveal later losses."""
     last = AuditEvent.objects.filter(study=study).order_by("-number").first()
     return {
         "events": last.number if last else 0,
@@ -146,7 +147,7 @@ def head_of_all() -> dict[str, Any]:
 
 
 def misfit(study: Study, kept: Mapping[str, Any]) -> str:
-    """Say in one sentence how the chain no longer fits what `head_of` once returned; empty if it fits."""
+    """A sentence on how the chain differs from what `head_of` once returned; empty if it goes on from there."""
     there = head_of(study)["events"]
     if there < kept["events"]:
         return f"events are gone at the end: there were {kept['events']}, and there are {there}"
@@ -163,7 +164,7 @@ class ManifestError(Exception):
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """What an export or a bundle (folder, zip file or manifest) names: its study, and `audit`. Raises ManifestError."""
+    """Study and `audit` in the manifest of an export or bundle (folder, zip or the file). Raises ManifestError."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -171,14 +172,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
         else:
             manifest = read_whole((path / MANIFEST if path.is_dir() else path).open("rb"))
         stood = manifest["audit"]
-        datetime.fromisoformat(stood["at"])
+        if datetime.fromisoformat(stood["at"]).tzinfo is None:
+            raise ValueError("a time without its zone")
         return {
             "study": str(manifest["study"]),
             "audit": stood | {"events": int(stood["events"]), "head": stood["head"]},
         }
     except OSError as error:
         raise ManifestError(f"{error.filename}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    # RuntimeError: a zip that is encrypted, or packed in a way that Python does not know.
+    except (ValueError, OverflowError, KeyError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error):
         raise ManifestError(f"{path}: no {MANIFEST} that says how the audit trail stood.") from None
 
 

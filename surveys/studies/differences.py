@@ -1,4 +1,4 @@
-"""What a study file would change in its study: each place in the document with its old and new value."""
+"""Changes that a study file would make to its study: each place in the document with its old and new value."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class VersionDifference(NamedTuple):
 
 
 def changes_to(study: Study, definition: Definition) -> list[VersionDifference]:
-    """What the definition would change in the current version; long texts are cut to the part that differs."""
+    """The definition's changes to the current version; long texts are cut to the part that differs."""
     found = differences(study.current.document if study.current else {}, with_benchmark_items(definition).to_document())
     return [VersionDifference(place, *_around(before, after)) for place, before, after in found]
 

@@ -1,4 +1,4 @@
-"""What the rules of the study file leave out of the analysis; worked out here and nowhere else."""
+"""Exclusions: people and responses left out of the analysis by the study file's rules; the only place that decides."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,14 +33,14 @@ GROUP BY participant_id
 
 @dataclass(frozen=True)
 class Observed:
-    """What is known of one person; None, or a missing key of the context, means that nobody could observe it."""
+    """Facts about one person that rules are about; None, or a missing key of the context: not observable."""
 
     attention_fails: int = 0
     minutes: float | None = None  # from consent to the end, of people who completed
     seconds: float | None = None  # median over prompts, first page shown to answer stored, by the server's clock
     share_pasted: float | None = None  # mean over the answers whose entry was observed
     flags_kept: int = 0
-    perception: str = ""  # what became of the figure in moving dots: right, wrong, unseen
+    perception: str = ""  # of the figure in moving dots: right, wrong, unseen; empty if nobody was shown one
     context: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -66,7 +66,7 @@ def observe_people(study: Study, kinds: set[str]) -> Iterator[tuple[int, Observe
 
 
 def minutes_of(row: Mapping[str, Any]) -> float | None:
-    """Minutes from consent to the end; None for people who did not complete, and imported people, whom nobody timed."""
+    """Minutes from consent to the end; None for people who did not complete, and for imported people."""
     if row["state"] != Participant.State.COMPLETED or row["origin"] == Participant.Origin.IMPORTED:
         return None
     return (row["finished_at"] - row["consented_at"]).total_seconds() / 60
@@ -246,7 +246,7 @@ def unordered(threshold: Any) -> Any:
     return frozenset(threshold) if isinstance(threshold, tuple) else threshold
 
 
-# Whom a rule leaves out ------------------------------------------------------------------------------------
+# People and responses left out -----------------------------------------------------------------------------
 
 
 def is_under(value: float | None, limit: float) -> bool:

@@ -1,4 +1,4 @@
-"""Who came, and the participant flow: from everybody to those who are analysed, with every reason in between."""
+"""The participant flow: from everybody who came to those analysed, with the reason for every loss."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from surveys.models import AnonymousExit, Participant, Response, Study, asked_of
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 
 State, Step, Origin, Kind = Participant.State, Participant.Step, Participant.Origin, AnonymousExit.Kind
-# Pilots and previews never mix with what is analysed; simulated and imported rows do, and say what they are.
+# Pilots and previews are never part of the main data; simulated and imported rows are, and are marked.
 WHO = {
     "main": ("Main data", Q(pilot=False) & ~Q(origin=Origin.PREVIEW)),
     "prolific": ("Prolific only", Q(pilot=False, origin=Origin.PROLIFIC)),
@@ -21,7 +21,7 @@ WHO = {
     "preview": ("Previews", Q(origin=Origin.PREVIEW)),
     "all": ("Everybody", Q()),
 }
-# Every outcome of a participation and what researchers read for it; each person has exactly one.
+# Every outcome of a participation with its label for researchers; each person has exactly one.
 OUTCOME_NAMES = {
     "no_consent": "No consent",
     **{str(state): state.label for state in State if state not in (State.SCREENING, State.ACTIVE, State.COMPLETED)},
@@ -30,9 +30,9 @@ OUTCOME_NAMES = {
     "completed": State.COMPLETED.label,
 }
 OUTCOMES = tuple(OUTCOME_NAMES)
-# What keeps a person from going on; precedes their own words in the reason of a technical end, "no-access: …".
+# Obstacles to going on; they precede the person's own words in the reason of a technical end, "no-access: …".
 TROUBLES = ("no-copying", "no-window", "no-chatbot", "no-access", "other")
-# What kept people from taking part after they had agreed.
+# Outcomes of people who had agreed and could not take part.
 COULD_NOT = ("technical", "misunderstood", "screened_out")
 Z = 1.959964  # of 95 %
 
@@ -62,7 +62,7 @@ def count_exits(study: Study, who: str) -> list[tuple[str, str, int]]:
 
 
 def simulated_among(kinds: Mapping[str, int], exits: Sequence[tuple[str, str, int]], who: str) -> int:
-    """How many who came are simulated though the choice's name does not say so; `exits` are those of `count_exits`."""
+    """Number of simulated people in a choice whose name does not say so; `exits` as `count_exits` returns them."""
     main, pilot = kinds["simulated"], kinds["simulated_pilot"]
     there = {"main": main, "pilot": pilot, "all": main + pilot}
     return there[who] + sum(n for _, origin, n in exits if origin == Origin.SIMULATED) if who in there else 0
@@ -95,7 +95,7 @@ def flow_counts(study: Study, who: str = "main") -> dict[str, Any]:
 def count_exclusions(study: Study, who: str) -> Row:
     """Count people who completed but are left out of the analysis, and single responses of the others.
 
-    `excluded_later` are people whom only rules declared after the launch leave out. A person may meet several rules, so
+    `excluded_later` are people left out only by rules declared after the launch. A person may meet several rules, so
     `excluded_by` adds up to `excluded` or more.
     """
     rules = rules_of(study)

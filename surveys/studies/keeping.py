@@ -54,7 +54,7 @@ def why_kept(study: Study) -> str:
 
 
 def instead_of_deleting(study: Study) -> str:
-    """What can be done with a study that has to stay."""
+    """Advice on a study that has to stay."""
     if study.archived_at:
         return "It is in the archive already."
     return "Pause or end it, then archive it." if study.is_open else "Archive it instead."

@@ -1,6 +1,4 @@
-"""What annotators are asked, whose labels count and which, as rows for agreement and export; models as raters, whose
-labels are stored here.
-"""
+"""Annotators' questions; labels that count, as rows for agreement and export; models as raters, with their labels."""
 
 import uuid
 from collections.abc import Collection, Iterator, Mapping
@@ -37,10 +35,10 @@ from surveys.studies.lifecycle import annotation_of, definition_of
 
 Purpose, State, Origin = AnnotationItem.Purpose, Annotation.State, Participant.Origin
 CHUNK = 2_000
-# How the names of models begin that are not judges: retrieval, and models that learned from people.
+# Names of model raters that are not judges begin so: retrieval, and models trained on people's labels.
 BASELINES = ("bm25", "embeddings")
 TRAINED = "trained"
-# Of the gate about a person.
+# The gate's verdicts about a person, the newest first.
 VERDICTS = GateVerdict.objects.filter(participant=OuterRef("pk")).order_by("-decision__number")
 NEWEST_VERDICT = Subquery(VERDICTS.values("kept")[:1])
 
@@ -115,7 +113,7 @@ def kept_people(study: Study) -> QuerySet[Participant]:
 
 
 def questions_for(work: AnnotationWork | None) -> tuple[LabelQuestion, ...]:
-    """What annotators are asked: the kind's questions in the study's words, or the questions of an imported file."""
+    """Annotators' questions: those of the kind, in the study's words, or those of an imported file."""
     if work is None:
         return ()
     if work.kind != IMPORTED:
@@ -167,7 +165,7 @@ def iter_labels(study: Study, *, pilot: bool = False, simulated: bool = True) ->
                 yield label_of(row, questions[base], part, value)
 
 
-# The columns that a label needs; whole rows would bring the texts of their items too.
+# The columns of a label; whole rows would load the texts of their items too.
 ITEM = ("item__key", "item__source", "item__cluster", "item__corpus", "item__tags")
 PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 BEFORE = "item__payload__before"
@@ -207,7 +205,7 @@ def rater_name(origin: str, pid: str, pseudonym: str) -> str:
     return pid if origin == Origin.IMPORTED and not PROLIFIC_ID.fullmatch(pid) else pseudonym
 
 
-# --- how a label came to be, by the notes of its page (`annotation.labels.read_trace`) ---
+# --- quality of labelling, by the notes of its page (`annotation.labels.read_trace`) ---
 
 
 def was_read(left: str, trace: Mapping[str, Any]) -> bool | None:
@@ -225,7 +223,7 @@ def was_driven(trace: Mapping[str, Any]) -> bool | None:
     return trace["automated"] or trace["untrusted"] > 0 if trace else None
 
 
-# --- models as raters: what they say is stored, and chooses what is done next ----------
+# --- models as raters: their labels are stored, and choose the next stage's items ------
 
 
 def record_judgement(
@@ -239,7 +237,7 @@ def record_judgement(
     detail: Mapping[str, Any] | None = None,
     only: Collection[str] = (),
 ) -> Annotation:
-    """Store what a model says about an item in one order of the responses; a changed answer is a new revision.
+    """Store a model's labels of an item in one order of the responses; changed labels are a new revision.
 
     `judge` names endpoint and prompt version; `detail` keeps temperature, completion and the like; `only` names the
     questions that it answers if it can't answer all. Raises LabelFault.
@@ -282,7 +280,7 @@ class ModelRater(NamedTuple):
 
     @property
     def named(self) -> dict[str, str]:
-        """How the rater is recorded with what it chose."""
+        """The rater as recorded with the items that it chose."""
         return {"rater": self.name, "version": self.version}
 
 
@@ -303,6 +301,6 @@ def find_rater(study: Study, name: str) -> ModelRater:
 
 
 def labels_by(study: Study, rater: ModelRater, question: LabelQuestion) -> dict[str, str]:
-    """What the rater says of each item that it labelled, by the item's key."""
+    """The rater's labels by item key."""
     rows = iter_labels(study)
     return {row.item: row.value for row in rows if row.rater == rater.name and row.question == question.name}

@@ -44,7 +44,7 @@ from surveys.studies.files.schema import AnnotationWork, PromptDefinition
 
 State = Study.State
 SHIPPED = Path(__file__).parent
-# What follows "The study is".
+# Follow "The study is".
 STATE_WORDS = {"draft": "a draft", "pilot": "in its pilot", "live": "live", "paused": "paused", "closed": "closed"}
 
 
@@ -326,7 +326,7 @@ LAUNCHED = "launched"
 
 
 def launch(study: Study, actor: str, second: TeamRequest | None = None) -> None:
-    """Launch, recording the analysis versions that the plan was made for; `second`: what a second person confirmed."""
+    """Launch, recording the analysis versions that the plan was made for; `second`: the confirmed request, if any."""
     versions = {"rules": RULES_VERSION, "tests": TESTS_VERSION}
     change_state(study, actor, LAUNCHED, State.LIVE, {State.DRAFT, State.PILOT}, second, **versions)
 
@@ -338,7 +338,7 @@ INSTITUTION = re.compile(
 
 
 def launch_warnings(definition: Definition) -> list[str]:
-    """Warn of what is left over from an example, or was forgotten, in a study about to go live."""
+    """Warn of leftovers from examples, and of omissions, in a study about to go live."""
     found = []
     known = {code for example in shipped_studies().values() for code in example.codes.values()}
     if copied := sorted({*definition.codes.values()} & known):
@@ -415,12 +415,12 @@ def lock_study(study: Study) -> Study:
 
 
 def what_is_launched(study: Study) -> dict[str, str]:
-    """What a second person confirms: the hash that a launch now would freeze."""
+    """The detail that a second person confirms: the hash that a launch now would freeze."""
     return {"sha256": version_hash(study.current.document, interface_hash())}
 
 
 def freeze(study: Study, actor: str) -> None:
-    """Freeze what participants will see from now on, with the pages as they are today."""
+    """Freeze the version that participants see from now on, with today's pages."""
     if not study.current:
         raise StudyError(f"{study.slug} has no definition yet. Load its study file first.")
     if not study.is_launched and study.current.interface_sha256 != interface_hash():
@@ -429,7 +429,7 @@ def freeze(study: Study, actor: str) -> None:
         StudyVersion.objects.filter(pk=study.current.pk).update(frozen_at=timezone.now())
 
 
-# --- what is kept for how long ----------------------------------------------
+# --- erasing ids, and withdrawals -------------------------------------------
 
 ERASED = "erased-"
 
@@ -462,7 +462,7 @@ def erase_prolific_ids(study: Study, actor: str) -> int:
 
 
 # Withdrawals share this lock of the study and take it before any other. Code that stores something about several people
-# takes it alone, then checks who is still there; withdrawals wait until its transaction ends.
+# takes it exclusively, then checks who is still there; withdrawals wait until its transaction ends.
 
 
 def share_withdrawals(study_id: int) -> None:
@@ -481,7 +481,7 @@ def withdrawals(study: Study) -> int:
 
 
 def erase_notes(study: Study, submissions: QuerySet[Submission]) -> None:
-    """Erase what Prolific said of failed calls, which may name the people concerned."""
+    """Erase Prolific's words about failed calls, which may name the people concerned."""
     Payment.objects.filter(submission__in=submissions).update(note="")
     for kind in (ProlificStudy, ProlificGroup):  # the next call that fails says so again
         kind.objects.filter(study=study).exclude(fault="").update(fault="")

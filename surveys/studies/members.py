@@ -1,4 +1,4 @@
-"""Who works on a study: owners, members with other roles, and invitations. Changes to its members are audited."""
+"""A study's team: owners, members with other roles, invitations. Changes to its members are audited."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -82,14 +82,14 @@ def misfits_of_version(study: Study, read: Mapping[str, Any], account: AbstractB
 
 
 def misfits_here(read: Mapping[str, Any]) -> list[Misfit]:
-    """What the file asks for that this server cannot provide."""
+    """Misfits of the file with this server: its benchmark set is missing or too small."""
     return set_misfits(read, benchmark_sizes())
 
 
 def foreign_people(read: Mapping[str, Any], account: AbstractBaseUser, known: str) -> list[Misfit]:
     """The misfit if the file invites people of a study in which the account is no researcher.
 
-    Who is let in would reveal whom that study's gate kept. `known`: the study whose people the file invited before.
+    Admissions would reveal that study's gate decisions. `known`: the study whose people the file invited before.
     """
     source = (read.get("annotation") or {}).get("invited_from", "")
     allowed = source in ("", known, read.get("slug"))

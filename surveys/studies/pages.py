@@ -1,4 +1,4 @@
-"""What every console page shares: who may open it, the frame around it, and notes."""
+"""The shared part of console pages: access, the frame around them, and notes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ STOPS_POLLING = 286  # htmx: nothing more will come
 
 
 def member_page(view: View) -> View:
-    """Decorate a page for everybody with an account, which says what it refuses, lacks, or only takes from a form."""
+    """Decorate a page for everybody with an account; refusals, missing pages and form-only addresses are explained."""
 
     @wraps(view)
     def page(request: HttpRequest, *args: object, **names: object) -> HttpResponse:
@@ -159,7 +159,7 @@ def show_live(request: HttpRequest, template: str, here: str, **page: object) ->
 def notes_on(request: HttpRequest, kind: str, key: int) -> dict:
     """Context of `console/_notes.html`, the oldest first; notes about a person include those about their answers.
 
-    Blinded members read no notes: one may say what somebody saw.
+    Blinded members read no notes, as one may tell what another member saw.
     """
     about = Q(**{kind: key})
     if kind == "participant":

@@ -1,4 +1,4 @@
-"""A figure that is seen only while dots move: which one a person is shown, as a mask, and what is recorded of it."""
+"""A figure that is seen only while dots move: the mask of a person's figure, and the record of their answer."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -41,7 +41,7 @@ def figure_for(pseudonym: str) -> tuple[str, str]:
 
 
 def note_seen(pseudonym: str, asked: Perception, given: Mapping[str, str], in_words: bool) -> dict[str, Any]:
-    """What is recorded, which never ends anybody's part; `right` is None for people who say that they cannot see it."""
+    """The record of an answer; it never ends a participation. `right` is None for people who cannot see the figure."""
     plays, ms = count_in(given, "plays"), count_in(given, "ms")
     figure = "" if in_words and plays is None else figure_for(pseudonym)[0]  # without scripts nobody is shown one
     picked = given["answer" if in_words else "seen"]

@@ -1,4 +1,4 @@
-"""If the study file says so, what one researcher asks for happens only once another one confirms it."""
+"""The two-person rule, if the study file has it: one researcher asks, and only another one's confirmation acts."""
 
 from collections.abc import Callable, Collection
 from typing import Any
@@ -20,7 +20,7 @@ class SecondPersonError(Exception):
 
 
 def require(wanted: Collection[str], what: str, study: Study, second: TeamRequest | None) -> None:
-    """Raise SecondPersonError if the file's `second_person` names this and nobody has confirmed it."""
+    """Raise SecondPersonError if the file's `second_person` (`wanted`) names this and nobody has confirmed it."""
     if what not in wanted:
         return
     if second is None or (second.study_id, second.what, second.state) != (study.pk, what, State.CONFIRMED):
@@ -35,7 +35,7 @@ def waiting(study: Study, what: str) -> QuerySet[TeamRequest]:
     return TeamRequest.objects.filter(study=study, what=what, state=State.WAITING).select_related("asked_by")
 
 
-def told(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
+def shown_requests(wanted: Collection[str], what: str, study: Study) -> list[TeamRequest]:
     """Requests that a page shows: those waiting, and those declined with no later one of their key or account."""
     if what not in wanted:
         return []

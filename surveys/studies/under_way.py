@@ -1,4 +1,4 @@
-"""Progress of a study's background work, for the page that waits for it; kept for a while only."""
+"""Progress of a study's background work, for the page that waits for it; it expires."""
 
 import json
 from collections.abc import Callable
@@ -32,13 +32,13 @@ def progress_of(study: Study, work: str) -> tuple[int, int] | None:
 
 
 def standing(study: Study, work: str) -> dict[str, Any]:
-    """What a page needs: `progress_of`, and its share in thousandths."""
+    """Context of a page: `progress_of`, and its share in thousandths."""
     done = progress_of(study, work)
     return {"under_way": done, "share": round(1000 * done[0] / max(1, done[1])) if done else 0}
 
 
 def show_progress(request: HttpRequest, study: Study, work: str, template: str) -> HttpResponse:
-    """Show how far the work is; reload the page once nobody is at it any more."""
+    """Show the progress; reload the page once the work has ended."""
     now = standing(study, work)
     if now["under_way"] is None:
         return HttpResponse(headers={"HX-Refresh": "true"})
@@ -46,7 +46,7 @@ def show_progress(request: HttpRequest, study: Study, work: str, template: str) 
 
 
 def leave_to_worker(study: Study, work: str, send: Callable[[], object], command: str, total: int = 0) -> str:
-    """Have a worker begin, unless one is at it already; return why that failed, or nothing."""
+    """Enqueue the work by `send` unless it is under way; return why that failed, empty if it did not."""
     try:
         if connection().set(mark_of(study, work), json.dumps([0, total]), ex=UNDER_WAY, nx=True):
             send()

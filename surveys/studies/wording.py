@@ -1,6 +1,6 @@
 """Numbers, money, shares, durations and plurals as written for people, on pages, terminals and paper alike.
 
-It knows nothing about what it writes, so that every room above may use it.
+It is independent of the subject, so that every room above may use it.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ THIN = "\u202f"  # narrow no-break space, between a number and its unit
 FIXED = "\u00a0"  # a space at which no line is broken
 INTERVAL = f"95{THIN}% interval"
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-SMALL = Decimal("0.1")  # dollars below which cents do not tell one sum from another
+SMALL = Decimal("0.1")  # dollars; smaller sums are written with two significant digits
 
 
 class RaisedAs:
@@ -65,7 +65,7 @@ def with_unit(text: str, unit: str) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """35 %; what is neither none nor all is not rounded to it, but <1 % or >99 %."""
+    """35 %; a share between none and all never rounds to either, but is <1 % or >99 %."""
     least = 10**-digits
     if 0 < share < 1 and (bound := round(100 * share, digits)) in (0, 100):
         return f"{'>' if bound else '<'}{THIN}{decimal(100 - least if bound else least, digits, '%')}"
@@ -78,7 +78,7 @@ def p_value(p: float) -> str:
 
 
 def dollars(amount: float | Decimal) -> str:
-    """Dollars and cents; sums below ten cents with two significant digits."""
+    """Dollars and cents; sums below SMALL with two significant digits."""
     value = Decimal(str(amount))
     return exact_dollars(Decimal(f"{value:.2g}")) if 0 < value < SMALL else f"${value:,.2f}"
 
@@ -119,7 +119,7 @@ def plural(count: int, word: str, many: str = "") -> str:
 
 
 def counted(number: object, words: str = "") -> object:
-    """5,200, or with a word 5,200 answers; `person,people` for other plurals. What is no count stays."""
+    """5,200, or with a word 5,200 answers; `person,people` for other plurals. Anything but an integer stays."""
     if isinstance(number, bool) or not isinstance(number, int):
         return number
     return plural(number, *words.split(",")) if words else f"{number:,}"
@@ -162,7 +162,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def say_offered(value: str, names: Sequence[str]) -> str:
-    """What somebody may have meant who named something that is not there: the nearest name, or the first twenty."""
+    """For a name that does not exist: suggest the nearest of `names`, or list the first twenty."""
     near = get_close_matches(value, names, n=1)
     if near:
         return f"Did you mean {near[0]}?"

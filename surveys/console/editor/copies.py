@@ -53,7 +53,7 @@ def text_of(name: str) -> bytes:
 
 
 def begin(owner: AbstractBaseUser, content: bytes, origin: str, study: Study | None = None) -> WorkingCopy:
-    """A working copy of this file, as it is. Raises StudyFileError if it is no text that can be edited."""
+    """Make a working copy of this file, unchanged. Raises StudyFileError if it is no text that can be edited."""
     refuse_blank(content)
     if len(content) > LARGEST_FILE:
         raise file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
@@ -77,7 +77,7 @@ def copy_of(study: Study, account: AbstractBaseUser) -> WorkingCopy:
 
 
 def is_untouched(copy: WorkingCopy, definition: Definition) -> bool:
-    """Whether the copy, which holds this definition, says what it said when it was begun."""
+    """Whether the copy, which holds this definition, still says what it was begun from."""
     with suppress(StudyError):  # it names a set of questions that is not here
         return with_benchmark_items(definition).to_document() == begun_from(copy)
     return False
@@ -107,23 +107,20 @@ class Checked:
 
 
 def check(copy: WorkingCopy, text: str | None = None) -> Checked:
-    """Find everything that is wrong with the copy, as an upload by its owner would."""
+    """Find all faults of the copy, as an upload by its owner would."""
     if copy.study:
         also = partial(misfits_of_version, copy.study, account=copy.owner)
     else:
         also = partial(misfits_of_new, account=copy.owner)
     content = (copy.text if text is None else text).encode()
+    definition, faults = None, list[StudyFault]()
     try:
-        return Checked(parse_study(content, also=also), [])
+        definition = parse_study(content, also=also)
     except StudyFileError as error:
-        # The file itself may be fine if, say, only its name is taken: then its pages can be shown.
-        return Checked(parsed(content), error.faults)
-
-
-def parsed(content: bytes) -> Definition | None:
-    with suppress(StudyFileError):
-        return parse_study(content)
-    return None
+        faults = error.faults
+        with suppress(StudyFileError):  # without faults if, say, only its name is taken: its pages can be shown
+            definition = parse_study(content)
+    return Checked(definition, faults)
 
 
 def make(
@@ -194,7 +191,7 @@ def to_file(definition: Definition) -> str:
 
 
 def as_in_file(definition: Definition) -> Definition:
-    """The definition without what the server's benchmarks added when it was loaded."""
+    """The definition without the server's benchmark items, added when it was loaded."""
     prompts = tuple(replace(prompt, imported=False) for prompt in definition.prompts)
     matrix = definition.matrix and replace(definition.matrix, questions=())
     return replace(definition, prompts=prompts, matrix=matrix)

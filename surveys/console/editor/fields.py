@@ -23,11 +23,11 @@ Groups = Mapping[str, tuple[str, tuple[str, ...]]]  # by key: its words and its 
 
 @dataclass
 class FormField:
-    """One key: where it is written, how it is asked for, and what the file says."""
+    """One key: its place in the file, its form field, and the file's value."""
 
     table: str
     key: str
-    kind: str  # `toml`: what no other kind of field can show, written as in the file
+    kind: str  # `toml`: for values that no other kind of field can show, written as in the file
     help: str = ""
     required: bool = False
     choices: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class FormField:
         return rows
 
     def posted(self, form: QueryDict) -> Any:
-        """What the form says, in the shape of `shown`; a text that it leaves out stays."""
+        """The form's value, in the shape of `shown`; a text that it leaves out stays."""
         match self.kind:
             case "tick":
                 return bool(form.getlist(self.place))

@@ -1,6 +1,6 @@
-"""Previews of a study that is not made yet, from its file alone: the participant's pages, and what it costs.
+"""Previews of a study that is not made yet, from its file alone: the participant's pages, and its costs.
 
-Pages are the real templates. Costs are pay an hour, people, pay and fee, as far as the file says so.
+Pages are the real templates. Costs are pay an hour, people, pay and fee, as far as the file gives them.
 """
 
 from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ def _page(
 
 @dataclass(frozen=True)
 class Money:
-    """What a study costs, at `cents` for each person; `least` is Prolific's minimum for an hour."""
+    """The costs of a study, at `cents` for each person; `least` is Prolific's minimum for an hour."""
 
     cents: int
     currency: str
@@ -133,7 +133,7 @@ class Money:
 
 
 def money_of(study: Mapping[str, Any]) -> Money | None:
-    """Costs from what could be read of a file; None if it does not say what people get."""
+    """Costs by the readable part of a file; None if it does not name the pay."""
     pay, work = study.get("pay", {}), study.get("annotation") or {}
     if not {"amount", "currency"} <= pay.keys():
         return None

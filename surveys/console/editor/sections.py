@@ -1,7 +1,8 @@
-"""The sections of the editor: which tables of a study file each shows, as cards with a field for each key."""
+"""The sections of the editor: each shows some tables of a study file, as cards with a field for each key."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from surveys.console.editor.fields import FormField, Groups, as_words, fields_for, words_of_docs
@@ -139,7 +140,7 @@ def keys_of_entry(name: str, entry: Mapping[str, Any]) -> Mapping[str, Key]:
 
 
 def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
-    """What the tables of options in an entry can name, by their key."""
+    """The names that tables of options in an entry can use, by their key."""
     if name == "cells":
         questions = [each for each in _entries(raw, "questions") if each.get("purpose") == "quota"]
         offered = {
@@ -154,7 +155,7 @@ def groups_of(name: str, raw: Mapping[str, Any]) -> dict[str, Groups]:
 
 
 def turned_away(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(question, option) of everybody whom no cell takes, whatever else they answer."""
+    """(question, option) that no cell takes, whatever the other answers."""
     cells = [cell["where"] for cell in _entries(raw, "cells") if isinstance(cell.get("where"), dict)]
     asked = groups_of("cells", raw)["where"] if cells else {}
     return [
@@ -206,9 +207,7 @@ def _levels(
 
 def _translated(code: str, place: tuple[str, ...], key: str, what: Wanted, raw: Mapping[str, Any]) -> FormField:
     said: Any = raw[LANGUAGES]
-    table = ""
-    for name in (LANGUAGES, code, *place):
-        table = join_place(table, name)
+    table = reduce(join_place, (LANGUAGES, code, *place))
     for name in (code, *place):
         said = said.get(name, {}) if isinstance(said, dict) else {}
     found = said.get(key) if isinstance(said, dict) else None
@@ -230,7 +229,7 @@ def languages_left(raw: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Located:
-    """A fault, and where to fix it in the editor."""
+    """A fault, and the place in the editor to mend it."""
 
     fault: StudyFault
     section: str

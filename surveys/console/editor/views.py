@@ -98,7 +98,7 @@ Changes = dict[str, dict[str, writing.Value | None]]  # by table and key
 
 
 def changes_in(request: HttpRequest, copy: WorkingCopy, name: str) -> Changes:
-    """What the form says that the file does not."""
+    """The form's changes to the file."""
     found: Changes = {}
     for part in parts_named(copy.text, name):
         for card in part.cards:
@@ -216,7 +216,7 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
 
 @copy_page(require_POST)
 def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpResponse:
-    """Costs and faults of what is typed, without saving it."""
+    """Costs and faults of the typed form, without saving it."""
     if not copies.check(copy).is_readable:
         return HttpResponse(status=409)
     try:
@@ -260,7 +260,7 @@ def download(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
 @csp_replace({"frame-ancestors": [SELF]})
 @copy_page(FORM)
 def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
-    """A page as participants see it. What is sent from it is not kept; it leads to the next page."""
+    """A page as participants see it. A form sent from it is not kept and leads to the next page."""
     definition = copies.check(copy).definition
     previews = pages_of(definition) if definition else []
     if definition is None or page >= len(previews):
@@ -272,7 +272,7 @@ def seen(request: HttpRequest, copy: WorkingCopy, page: int) -> HttpResponse:
     return render(request, shown.template, shown.content(request))
 
 
-# --- beginning a working copy, and what becomes of it: a study, a version, or nothing
+# --- beginning a working copy, and making it a study or version, or dropping it
 
 
 @member_page

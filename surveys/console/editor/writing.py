@@ -16,7 +16,7 @@ from surveys.studies.files.lines import Statement, join_place, parts_of, stateme
 STEP = re.compile(r"(?P<name>[^.\[]+)(\[(?P<number>\d+)\])?\.?")
 
 
-# What tomlkit raises if a statement is not as it expects.
+# Raised by tomlkit for statements that it does not expect.
 UNUSUAL = (TOMLKitError, ValueError, KeyError, IndexError, TypeError)
 
 
@@ -58,9 +58,9 @@ def change(text: str, table: str, changes: Mapping[str, Value | None]) -> str:
 
 
 def _rewritten_as_meant(text: str, place: str, rewrite: Callable[[str, dict[str, Any]], str]) -> str:
-    """The text as `rewrite` makes it; it also changes the file's content to what the text is to say.
+    """The text as `rewrite` makes it; it also changes the file's content to the one wanted.
 
-    Raises CannotWriteError if the text does not say that.
+    Raises CannotWriteError if the text does not say that content.
     """
     wanted = read(text)
     try:
@@ -208,10 +208,6 @@ def _escaped(value: str) -> str:
 # Entries of a list -----------------------------------------------------------------------------------------------
 
 
-def is_entry(place: str, name: str) -> bool:
-    return place.startswith(f"{name}[") and place.endswith("]") and place[len(name) + 1 : -1].isdigit()
-
-
 def spans(text: str, name: str) -> list[tuple[int, int]]:
     """Where each [[name]] starts and ends, with the comments directly above it and the tables below it."""
     found, current, comment = [], [0, 0], None
@@ -220,7 +216,7 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         written = text[each.start : each.end].strip()
         if each.is_header and not (inside and each.place.startswith(f"{inside}.")):
             found += [(current[0], current[1])] if inside else []
-            inside = each.place if is_entry(each.place, name) else ""
+            inside = each.place if re.fullmatch(rf"{name}\[\d+\]", each.place) else ""
             current = [each.start if comment is None else comment, each.end]
         if each.place and inside:
             current[1] = each.end
@@ -269,7 +265,7 @@ def remove_entry(text: str, name: str, number: int) -> str:
 
 
 def move_entry(text: str, name: str, number: int) -> str:
-    """Move an entry one place up; what is between the two stays."""
+    """Move an entry one place up; the text between the two stays."""
 
     def rewrite(own: str, wanted: dict[str, Any]) -> str:
         wanted[name].insert(number - 2, wanted[name].pop(number - 1))

@@ -79,12 +79,12 @@ class HourlyPay:
 
     @property
     def per_hour(self) -> int | None:
-        """The median of what each earned an hour, in cents."""
+        """The median of each person's earnings an hour, in cents."""
         return round(median(worker.per_hour for worker in self.workers)) if self.workers else None
 
     @property
     def promised(self) -> list[int]:
-        """What these people's versions promised, the lowest first; today's promise if there is nobody."""
+        """The promises of these people's versions, the lowest first; today's promise if there is nobody."""
         return sorted({worker.promised for worker in self.workers} or {self.today})
 
     @property
@@ -148,7 +148,7 @@ OPEN = (State.SCREENING, State.ACTIVE)
 
 @dataclass(frozen=True)
 class CellProgress:
-    """A quota cell's places: filled for good, leased to somebody who works, free."""
+    """A quota cell's places: filled for good, leased to somebody at work, free."""
 
     id: int
     name: str
@@ -185,7 +185,7 @@ class PlacesOfCells:
 
 @dataclass(frozen=True)
 class AtPrompt:
-    """A prompt with how many have answered it, work on it now, and stopped at it."""
+    """A prompt, with the numbers of people who have answered it, work on it now, and stopped at it."""
 
     title: str
     answered: int
@@ -233,7 +233,7 @@ class Monitor(PlacesOfCells):
 
 
 def watch(study: Study, who: str = "main") -> Monitor:
-    """Everything that the live monitor shows, without imported people, who were never here."""
+    """All numbers of the live monitor, without imported people, who were never here."""
     people = people_of(study, who).exclude(origin=Origin.IMPORTED)
     exits, left = count_exits(study, who), Counter[str]()
     for kind, _, n in exits:
@@ -316,10 +316,10 @@ def count_prompts(study: Study, people: QuerySet[Participant]) -> list[AtPrompt]
     titles = {slug: prompt.label for slug, prompt in prompts_of(study.current_id).items()}
     slugs = [*titles, *sorted({*answered, *here, *stopped} - {*titles, ""})]
     rows = [AtPrompt(titles.get(slug, slug), answered.get(slug, 0), here[slug], stopped[slug]) for slug in slugs]
-    return together(rows, slugs, definition)
+    return merge_drawn(rows, slugs, definition)
 
 
-def together(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> list[AtPrompt]:
+def merge_drawn(rows: list[AtPrompt], slugs: list[str], definition: Definition) -> list[AtPrompt]:
     """Merge the rows of the set's questions into one."""
     if not definition.matrix:
         return rows
@@ -357,7 +357,7 @@ def behind(cells: list[CellProgress]) -> CellProgress | None:
 
 
 def say_state(study: Study, cells: list[CellProgress], missing: int = 0) -> str:
-    """How full the study is, and what needs attention; `missing`: labels of its main part that nobody has given."""
+    """A sentence on how full the study is and what needs attention; `missing`: labels of the main study not given."""
     places, full, leased = (sum(getattr(cell, name) for cell in cells) for name in ("places", "filled", "leased"))
     filled = say_filled(full, places)
     if study.state == Study.State.DRAFT:
@@ -455,7 +455,7 @@ def add_up(items: QuerySet[AnnotationItem], pilot: bool) -> ItemProgress:
 
 
 def count_skips(study: Study) -> list[tuple[str, int]]:
-    """(reason, how many) of what annotators skipped and did not label later; the most frequent first."""
+    """(reason, number) of items that annotators skipped and did not label later; the most frequent first."""
     code = Func(F("reason"), Value(":"), Value(1), function="split_part", output_field=CharField())
     skipped = newest(Annotation.objects.filter(item__study=study)).filter(state=Annotation.State.SKIPPED)
     real = skipped.exclude(participant__origin=Participant.Origin.PREVIEW)

@@ -1,4 +1,4 @@
-"""Finding people, what researchers read about them, and decisions about them by hand."""
+"""Finding people, labels for researchers, and decisions about one person by hand."""
 
 import secrets
 from collections.abc import Mapping
@@ -68,9 +68,8 @@ def count_in(rows: QuerySet, count: Count, by: str = "participant") -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
 
 
-# --- in words ---
+# --- labels for researchers, by the slugs in rows ---
 
-# What researchers read for the slugs in rows.
 CHECK_NAMES = {name: check.label for name, check in CHECKS.items()}
 REASON_NAMES = {
     "chatbot": "uses none of the chatbots",

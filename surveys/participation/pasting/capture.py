@@ -1,4 +1,4 @@
-"""Keep what people paste: drafts, submitted revisions, how it was pasted, and what the checks asked."""
+"""Storing pasted answers: drafts, submitted revisions, evidence of pasting, and flags of the checks."""
 
 import re
 import uuid
@@ -83,7 +83,7 @@ class PasteSubmission:
 
 @dataclass
 class PasteOutcome:
-    """What became of a submission; if there is nothing to ask, it is accepted and committed.
+    """The outcome of a submission; if there is nothing to ask, it is accepted and committed.
 
     At most one finding is asked about by itself. UNREAD, and the letter of a choice if none was read (`unread`), are
     asked about with the reading that the page shows.
@@ -102,7 +102,7 @@ class PasteOutcome:
 
 
 def submit_paste(participant: Participant, submission: PasteSubmission) -> PasteOutcome:
-    """Store one revision, or say what to ask first.
+    """Store one revision, or return the question to ask first.
 
     Undecided personal details are asked about before anything is stored. A text with findings is stored as a revision
     that is not accepted yet, unless the person already said that this is what they got.
@@ -143,7 +143,7 @@ def copy_hash(text: str) -> str:
 def decide_submission(
     participant: Participant, submission: PasteSubmission, text: str, state: PersonState
 ) -> tuple[PasteOutcome, dict[str, Any] | None]:
-    """What becomes of a text in this state, and the values to write; None if it is stored already."""
+    """The outcome of a text in this state, and the values to write; None if it is stored already."""
     prompt, sha256 = submission.prompt, hash_text(text)
     said = weigh_reply(prompt, text, submission.reply)
     key = key_of(submission.key, said.key if said else "", submission.rating)
@@ -235,7 +235,7 @@ def notice(
 
 
 def paste_of(participant: Participant, prompt: Prompt, text: str, state: PersonState, by_agent: bool) -> Paste:
-    """All that the checks look at."""
+    """The paste with everything that the checks may use."""
     others, sha256 = other_prompts(participant.version_id, participant.language, prompt.base), hash_text(text)
     copies = {number for number, sha in state.elsewhere if sha == sha256}
     same = {each.pk for each in prompts_of(participant.version_id).values() if each.base == prompt.base}
@@ -330,11 +330,11 @@ def cleaned(data: dict[str, str]) -> dict[str, str]:
     return {clean_text(name): clean_text(value) for name, value in data.items()}
 
 
-# --- how an answer came onto the page: the page's own notes as they are kept
+# --- evidence: the page's own notes on how the text was entered
 
 
 def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The page's own notes on how the text was entered, cut to what is documented.
+    """The page's own notes on how the text was entered, cut to the documented keys.
 
     {"observed": bool, "copied_at", "opened_at", "sent_at": ms since 1970 by the client's clock, "away_ms": time the
     page was in the background, "pasted", "typed", "removed": characters, "length", "edited_after": bool,

@@ -30,7 +30,7 @@ LONGEST_NAME = 300
 
 @dataclass(frozen=True)
 class ReadReply:
-    """What a page says about the reading it showed: names that don't belong, names that are missing, the right letter.
+    """A page's reply to the reading it showed: names that don't belong, names that are missing, the right letter.
 
     `of` identifies the reading (`mark_of`), `read` is the letter that was read; `letter` is None if none was chosen.
     Names taken out or added apply to any later text too.
@@ -80,7 +80,7 @@ class SaidBack:
 
     @property
     def key(self) -> str:
-        """What tells two sendings of one form apart: another correction makes another revision."""
+        """The correction as a text, which distinguishes two sendings of one form: it makes another revision."""
         return "\n".join((self.letter, *self.names)) if self.verdict == Verdict.CORRECTED else ""
 
     def values(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def reply_of(said: ReadBack, text: str) -> ReadReply:
 
 
 def weigh_reply(prompt: Prompt, text: str, reply: ReadReply) -> SaidBack | None:
-    """What the reply says about this text; None if its reading was not shown and no earlier correction changes it."""
+    """The reply as it applies to this text; None if its reading was not shown and no earlier correction changes it."""
     if reply.no_answer and not any(sign.isalnum() for sign in text):
         return SaidBack(Verdict.RIGHT, no_answer=reply.no_answer)
     is_seen = reply.of == mark_of(text)

@@ -290,7 +290,7 @@ def answer_again(
     outcome: capture.PasteOutcome | None = None,
     error: str = "",
 ) -> HttpResponse:
-    """Show the page again, with the text still in it and what we ask about it."""
+    """Show the page again, with the text still in it and our questions about it."""
     personal = outcome.personal if outcome else {}
     gate = gate_of(asked, outcome, submission.reply) if outcome and not personal else {}
     # A held answer is a revision too: the page sent again has seen it, unless it was an older page before.
@@ -324,7 +324,7 @@ def translate(finding: Finding) -> str:
     return sentence % finding.detail if finding.detail else sentence
 
 
-# Minutes of a lease by version, by a study's area and slug; people of versions that are not here are looked up first.
+# Minutes of a lease by version, by a study's area and slug; people of versions not in here are looked up first.
 LEASES: dict[tuple[str, str], dict[int, int]] = {}
 
 
@@ -376,7 +376,7 @@ def saved_as(number: int, now: datetime, **more: Any) -> HttpResponse:
 
 @participant_page(Step.QUESTIONS)
 def looked_up_draft(request: HttpRequest) -> HttpResponse:
-    """Autosave for people to look up first: to let them in again, tell them something or ask about the text."""
+    """Autosave after looking the person up: they may come back, need a message, or be asked about the text."""
     if is_unproven():
         message = gettext("This visit keeps nothing until you press the button below.")
         return JsonResponse({"newer": True, "message": message}, status=409)
@@ -397,7 +397,7 @@ def looked_up_draft(request: HttpRequest) -> HttpResponse:
 
 
 def draft_steps(request: HttpRequest) -> set[str]:
-    """Names of pages that have drafts; with others nobody can fill the database."""
+    """Names of pages that have drafts; others are refused, or anybody could fill the database."""
     prompts = (f"prompt:{slug}" for slug in request.participant.order)
     checks = (f"attention:{check.slug}" for check in request.definition.attention)
     between = {Step.CONTEXT} if request.definition.settings_later else set()
@@ -405,7 +405,7 @@ def draft_steps(request: HttpRequest) -> set[str]:
 
 
 DRAFT = path(f"{OWN}draft/", draft, name="draft")
-# What is asked for most is looked up first.
+# Most frequent addresses first.
 answering: list[URLPattern] = [
     path(f"{OWN}prompt/<int:number>/", prompt, name="prompt"),
     DRAFT,

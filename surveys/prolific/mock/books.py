@@ -1,4 +1,4 @@
-"""What the mock Prolific remembers and answers: studies, submissions, bonuses, messages, and faults to order."""
+"""The mock Prolific's state and answers: studies, submissions, bonuses, messages, and faults to order."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 PAGE_SIZE = 20
-# What a call may meet, by name. Those in AFTER have done what was asked before they fail.
+# Faults of calls by name. Those in AFTER come once the call has been carried out.
 FAULTS = ("429", "403", "500", "timeout", "huge", "html", "500-after", "timeout-after")
 AFTER = ("500-after", "timeout-after")
 HUGE = 11_000_000
@@ -72,7 +72,7 @@ class Books:
         if path and path.exists():
             self.load(json.loads(path.read_text()))
 
-    # --- what happens at Prolific itself
+    # --- events at Prolific itself
 
     def add_study(self, study: str, reward: int = 200, **changes: Any) -> dict[str, Any]:
         made = {"id": study, "name": "A study", "status": "ACTIVE", "reward": reward, "currency_code": "USD"}

@@ -1,13 +1,10 @@
 """The mock Prolific as a server: `python -m surveys.prolific.mock.server --port 8095 --books FILE`."""
 
 import argparse
-import base64
-import hmac
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -64,29 +61,6 @@ def served(books: Books) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-@dataclass(frozen=True)
-class Webhook:
-    """A call about a changed submission, as Prolific signs it; sent twice, it is a duplicate."""
-
-    body: bytes
-    headers: dict[str, str]
-
-
-def make_webhook(books: Books, submission: str, secret: str, at: float, event: str = "e1") -> Webhook:
-    """Make a call that is late if `at` is not now, and forged if `secret` is not the workspace's."""
-    found = books.submissions[submission]
-    content = {
-        "event_type": "submission.status.change",
-        "resource_id": found.id,
-        "participant_id": found.participant_id,
-        "status": found.status,
-    }
-    body, stamp = json.dumps(content).encode(), str(int(at))
-    signature = base64.b64encode(hmac.digest(secret.encode(), stamp.encode() + body, "sha256")).decode()
-    headers = {"X-Prolific-Request-Timestamp": stamp, "X-Prolific-Request-Signature": signature, "X-Event-ID": event}
-    return Webhook(body, headers)
 
 
 def main() -> None:

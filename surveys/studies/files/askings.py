@@ -1,4 +1,4 @@
-"""In which order a person is asked the prompts, and which ones again.
+"""The order in which a person is asked the prompts, some of them again.
 
 Orders are balanced rows, or a shuffle from a seed. An asking is a prompt asked once of a person: on a first or second
 occasion, in the usual state of their account or another.
@@ -76,9 +76,8 @@ SCHEMES = (*ROWS, "shuffle")
 # --- askings ------------------------------------------------------------------
 
 EVERY = ("all",)
-# So many successive places of a cell make a block; in each block as many are drawn as the share comes to.
-BLOCK = 4
-APART = 2  # so that another prompt comes between two askings of one
+BLOCK = 4  # successive places of a cell; the share of people is kept to in each block
+APART = 2  # another prompt comes between two askings of one
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class Asking(NamedTuple):
 
 
 def askings_of(prompts: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm]) -> list[Asking]:
-    """All prompts, and then what is asked again, prompt by prompt."""
+    """All prompts, and then their further askings, prompt by prompt."""
     return [*map(Asking, prompts), *(asking for prompt in prompts for asking in again(prompt, repeats, arms))]
 
 
@@ -157,7 +156,7 @@ def is_drawn(share: float, place: int, seed: str) -> bool:
 
 
 def put_in(row: Sequence[str], repeats: Repeats | None, arms: Sequence[Arm], place: int, seed: str) -> list[str]:
-    """Put what this person is asked again into an order of prompts; all follows from place and seed.
+    """Insert this person's further askings into an order of prompts, determined by place and seed.
 
     One asking of a prompt takes the prompt's place in the row, the first of the usual state if it can; the others come
     before and after it at random, each two at least `apart`.

@@ -1,4 +1,4 @@
-"""A study as data: read from its file with every fault named, kept as a document, and asked what follows."""
+"""A study as data: read from its file with every fault named, kept as a document, and what follows from it."""
 
 import re
 import tomllib
@@ -94,7 +94,7 @@ class Definition(schema.StudyHead):
     perception: schema.Perception | None = None  # the figure in moving dots; None: nobody is shown one
     repeats: Repeats | None = None  # what some people are asked twice
     arms: tuple[Arm, ...] = ()  # other states of the account
-    rating: Rating | None = None  # what is asked of an answer
+    rating: Rating | None = None  # the question about an answer
     matrix: Matrix | None = None  # the benchmark of which each person is asked some questions
     hypotheses: tuple[Hypothesis, ...] = ()
     plan: PlanKeys | None = None  # how they are tested, if the file says so
@@ -116,7 +116,7 @@ class Definition(schema.StudyHead):
 
     @cached_property
     def askings(self) -> list[Asking]:
-        """The prompts, and what people are asked again; the set's questions are not among them."""
+        """The prompts and their further askings; the set's questions are not among them."""
         return askings_of([prompt.slug for prompt in self.prompts], self.repeats, self.arms)
 
     @property
@@ -131,7 +131,7 @@ class Definition(schema.StudyHead):
 
     @property
     def most_asked(self) -> int:
-        """How many messages a person sends who is asked everything."""
+        """Number of messages of a person who is asked everything."""
         return len(self.askings) + (self.matrix.each if self.matrix else 0)
 
     @property
@@ -149,14 +149,14 @@ class Definition(schema.StudyHead):
         return prompts_asked(hypothesis, self.prompts, self.repeats.prompts if self.repeats else ())
 
     def order_of(self, place: int, cell: str, person: str, draw: int = 0) -> list[str]:
-        """A person's order, by slug: the scheme's, with what they are asked again and the questions of their draw."""
+        """A person's order, by slug: the scheme's, with their further askings and the questions of their draw."""
         row = [self.prompts[at].slug for at in order_for(len(self.prompts), self.order_scheme, place, person)]
         order = put_in(row, self.repeats, self.arms, place, f"{self.slug}\n{cell}")
         chatbot, _, _ = cell.partition("\n")
         return self.matrix.put_in(order, draw, f"{self.slug}\n{chatbot}") if self.matrix else order
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain JSON values: what a frozen version stores and what is hashed."""
+        """Everything as plain JSON values, as a frozen version stores and hashes it."""
         document: dict[str, Any] = _plain(asdict(self))
         return document
 
@@ -242,7 +242,7 @@ def refuse_blank(content: bytes) -> None:
 
 
 def parse_study(content: bytes, name: str | None = None, also: Also | None = None) -> Definition:
-    """Read the study of a file, called `name`.toml if it has a name; `also` finds further misfits in what was read."""
+    """Read the study of a file, called `name`.toml if it has a name; `also` finds further misfits of the read keys."""
     if len(content) > LARGEST_FILE:
         raise file_error(f"is larger than {LARGEST_FILE:,} bytes, the limit for a study")
     text = decoded(content)
@@ -269,7 +269,7 @@ def decoded(content: bytes) -> str:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Parse a text, before anything is known of what its keys may hold. Raises StudyFileError."""
+    """Parse a text as TOML, without regard to its keys. Raises StudyFileError."""
     if endless := ENDLESS_KEY.search(text):
         raise file_error("has a key of more than 100 parts", text.count("\n", 0, endless.start()) + 1)
     if is_deep_toml(text):
@@ -293,7 +293,7 @@ def _located(misfits: list[Misfit], lines: dict[str, int]) -> list[StudyFault]:
 
 
 def read_keys(raw: dict[str, Any]) -> tuple[dict[str, Any], list[Misfit]]:
-    """Fill in defaults and leave out what is unusable; return the study and each misfit."""
+    """Fill in defaults and leave out unusable values; return the study and each misfit."""
     head = {name: value for name, value in raw.items() if name not in (*schema.TABLES, *schema.LISTS, "languages")}
     study, misfits = _read_table(
         "", head, schema.keys_of(schema.StudyHead), (*schema.TABLES, *schema.LISTS, "languages")
@@ -388,7 +388,7 @@ def _defined(study: dict[str, Any]) -> Definition:
 
 
 def in_language(definition: Definition, language: str) -> Definition:
-    """The study as shown in one of its languages. What people choose is stored in the file's own words."""
+    """The study as shown in one of its languages. Chosen options are stored in the file's own words."""
     said = definition.languages.get(language)
     if said is None:
         return definition
@@ -417,7 +417,7 @@ def in_language(definition: Definition, language: str) -> Definition:
 
 
 def _shown(texts: Texts) -> Texts:
-    """Turn options into shown options, since `options` holds what is stored of an answer."""
+    """Turn options into shown options, since `options` holds the texts that are stored."""
     return {"shown_options" if key == "options" else key: words for key, words in texts.items()}
 
 
@@ -447,7 +447,7 @@ def letters(prompt: schema.PromptDefinition) -> str:
 
 
 def prompt_text(prompt: schema.PromptDefinition) -> str:
-    """What participants copy and models are asked, to the letter."""
+    """The message that participants copy and models get, to the letter."""
     if prompt.kind == "recommendation":
         return prompt.text
     return choice_text(prompt.question, prompt.choices, prompt.request)

@@ -1,4 +1,4 @@
-"""Hypotheses: what a study expects before anybody has answered, and the faults of files that state it."""
+"""Hypotheses: a study's expectations before anybody has answered, and the faults of files that state them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ ALPHA, KAPPA, PREFERENCE = "alpha", "kappa", "preference_share"
 OF_LABELS = {ALPHA: "", KAPPA: "", PREFERENCE: "preference"}
 PEOPLE = "people"  # side `a` of hypotheses that are not about a judge
 BY_CHANCE = {PREFERENCE: 0.5}  # what labels give by chance; 0 for the others
-OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key that says what is counted
+OF_ONE_PROMPT = {"item_share": "item", "letter_share": "letter"}  # and the key of the thing counted
 IN_BITS = ("entropy_bits", "jsd_excess")
 ALONE = "person_share"  # has no second side
 OF_CROWD = "unlikeness"  # compares people of one chatbot
 MORE, LESS, DIFFERENT, EQUAL = EXPECTED = ("more", "less", "different", "equal")
 UNSIGNED = {"jsd_excess": (MORE, EQUAL), "person_share": (MORE, EQUAL)}
-# What cannot be true of one difference at once.
+# Pairs that cannot be true of one difference.
 CONTRADICTIONS = ({MORE, LESS}, {MORE, EQUAL}, {LESS, EQUAL}, {DIFFERENT, EQUAL})
 TURNED = {MORE: LESS, LESS: MORE}
 FIELD = "field"
 NARROWED_BY = ("plan", "memory", "personalisation", "device")
 MAIN = "main"
-# What a multiverse can vary; analysis/report/multiverse/choices.py says how.
+# Choices that a multiverse can vary; analysis/report/multiverse/choices.py says how.
 VARIED = (
     *("exclusions", "flagged", "doubtful", "spellings", "reader"),
     *("language", "temperature", "pilot", "people"),
@@ -53,7 +53,7 @@ Letter = Annotated[str, matching(r"[A-H]", "the letter of a choice")]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """What is expected of `a` minus `b`, or, without `b`, of what labels give minus a reference.
+    """The expected difference `a` minus `b` or, without `b`, the labels' measure minus a reference.
 
     `smallest` is the smallest difference that matters; for `equal`, the bounds.
     """
@@ -97,17 +97,17 @@ def prompts_asked(hypothesis: Hypothesis, prompts: Sequence[Any], repeated: Sequ
     return [slug for slug in (hypothesis.prompts or able) if hypothesis.measure != ALONE or slug in repeated]
 
 
-# --- what does not fit ----------------------------------------------------------------------------------------
+# --- misfits --------------------------------------------------------------------------------------------------
 
 
 def of_answers(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The hypotheses about what people paste and models reply; none in a study of annotators."""
+    """The hypotheses about people's and models' answers; none in a study of annotators."""
     found = () if "annotation" in study else numbered(study, "hypotheses")
     return ((place, entry) for place, entry in found if entry.get("measure") in MEASURES)
 
 
 def of_labels(study: Study) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The hypotheses about what annotators say; none in a study without them."""
+    """The hypotheses about annotators' labels; none in a study without annotators."""
     found = numbered(study, "hypotheses") if "annotation" in study else ()
     return ((place, entry) for place, entry in found if entry.get("measure") in OF_LABELS)
 
@@ -241,7 +241,7 @@ def _crowd_of(side: str) -> str | None:
 
 
 def _side_fault(study: Study, side: str) -> str:
-    """What is wrong with a side, as far as a file can tell; it cannot tell whether a run will be made."""
+    """The fault of a side, as far as a file can show it: whether a run will be made is not known; empty if none."""
     source, *rest = side.split("/")
     if ":" in source:
         return f"is {side!r}: a plan is about this study, so it names no other study"

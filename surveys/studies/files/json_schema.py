@@ -69,7 +69,7 @@ def described(words: Words, place: str, name: str, key: Key) -> Schema:
 
 
 def read_words(docs: str) -> Words:
-    """What the docs say of each key, by table and key; under an empty key, their first line about the table."""
+    """The docs' description of each key, by table and key; under an empty key, their first line about the table."""
     found: Words = {}
     for section in SECTION.finditer(docs):
         found[section["table"] or "", ""] = section["body"].strip().partition("\n")[0]

@@ -6,11 +6,11 @@ from typing import Any
 
 from surveys.studies.files.payloads import Reader, read_evidence, read_history, read_parts, read_text, read_texts
 
-# Keys that every annotation page reserves: next evidence, guidelines, skip, undo, help.
+# Keys that every annotation page reserves.
 PAGE_KEYS = {"e": "next evidence", "g": "guidelines", "s": "skip", "u": "undo", "?": "help"}
 SCALES = ("nominal", "ordinal", "text")
 LONGEST_REASON = 2_000
-# Between a question's name and the part of the item that it is asked about: `preference/a1`.
+# Between a question's name and the part of the item that it is about: `preference/a1`.
 PART = "/"
 GENERIC, PERSONALISED = "generic", "personalised"
 SIDES = (GENERIC, PERSONALISED)
@@ -23,7 +23,7 @@ class KindError(ValueError):
 
 
 class LabelFault(ValueError):
-    """What is wrong with the given labels, by field."""
+    """Faults of the given labels, by field."""
 
     def __init__(self, faults: dict[str, str]) -> None:
         super().__init__("; ".join(f"{name}: {fault}" for name, fault in faults.items()))
@@ -40,7 +40,7 @@ class LabelOption:
 
 @dataclass(frozen=True)
 class LabelQuestion:
-    """One thing that is asked; with `per`, of each entry of that key of the payload.
+    """One question; with `per`, asked about each entry of that key of the payload.
 
     `choices` are in scale order, and are shown in the order of their keys. A question of the scale `text` has none; a
     `toggle` is a switch that is always at hand and off until it is turned on (its last choice). `positive` is the label
@@ -71,7 +71,7 @@ class LabelQuestion:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of annotation: what its items must and may show, what is asked, and the template that shows it.
+    """A kind of annotation: keys that its items need and may have, its questions, and the template that shows it.
 
     `sided`: two responses side by side in a balanced order; the labels of its ordinal question name the left one first,
     and are turned back for analysis. `headline` is the key whose text names an item in lists, `sample` an item as a
@@ -94,7 +94,7 @@ class Kind:
 
     @property
     def main(self) -> LabelQuestion:
-        """The question that decides if no other is named."""
+        """The question that is meant if none is named."""
         return self.questions[0]
 
 
@@ -147,7 +147,7 @@ QUALITY = LabelQuestion(
         LabelOption("yes", "Makes sense", "1", "The conversation supports it as a lasting fact."),
     ),
     scale="ordinal",
-    positive="no",  # a verifier has to find what is not supported
+    positive="no",  # a verifier has to find unsupported attributes
 )
 UNCOMFORTABLE = LabelQuestion(
     "uncomfortable",
@@ -250,7 +250,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """Other words for one question: its text, and by label its choices and hints; what is empty stays as it was."""
+    """Other words for one question: its text, and by label its choices and hints; empty ones change nothing."""
 
     question: str
     text: str = ""
@@ -259,7 +259,7 @@ class QuestionWords:
 
 
 def reword(question: LabelQuestion, words: QuestionWords) -> LabelQuestion:
-    """Reword a question, not what it asks or how it is answered. New labels or hints replace all old hints."""
+    """Reword a question; its meaning and values stay. New labels or hints replace all old hints."""
     hints = words.hints if words.labels or words.hints else {choice.value: choice.hint for choice in question.choices}
     choices = tuple(
         replace(choice, label=words.labels.get(choice.value, choice.label), hint=hints.get(choice.value, ""))

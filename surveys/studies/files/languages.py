@@ -1,4 +1,4 @@
-"""What a study says in further languages: read beside the file's own texts, all of it or not at all."""
+"""A study's texts in further languages, each read beside the file's own; none may be missing."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -12,7 +12,7 @@ from surveys.studies.files.values import faults_in, kind_of, listed, nearest
 
 # The languages of the pages around a study's texts (settings.LANGUAGES).
 PAGE_LANGUAGES = {"en": "English", "de": "Deutsch"}
-# What people are shown of a study: the keys of each table, and of each entry of a list, known by its slug.
+# The texts that people are shown: the keys of each table, and of each entry of a list, known by its slug.
 TEXTS: dict[str, tuple[str, ...]] = {
     "": ("title", "contact"),
     "consent": ("text", "summary"),
@@ -33,9 +33,9 @@ UNNAMED = ""  # stands for entries whose slug cannot be read
 
 
 class Wanted(NamedTuple):
-    """A text that every language of the study has: how it is read, and what it is in the file's own.
+    """A text that every language of the study has: its reader, and the text in the file's own language.
 
-    `own` is None if it cannot be read: a translation is then read all the same, but not missed.
+    `own` is None if it cannot be read: a translation is then read if there is one, but not required.
     """
 
     reader: TypeAdapter[Any]
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
 
 
 def read_languages(raw: Any, study: Mapping[str, Any]) -> tuple[dict[str, Texts], list[Misfit]]:
-    """Read the texts by language, in the shape of the file, and each misfit; `study` is what was read of the rest."""
+    """Read the texts by language, in the shape of the file, and each misfit; `study` is the rest, as read."""
     if not isinstance(raw, dict):
         return {}, [("languages", "must be written as [languages.de], once for each further language")]
     wanted, read, misfits = texts_of(study), {}, []
@@ -58,7 +58,7 @@ def read_languages(raw: Any, study: Mapping[str, Any]) -> tuple[dict[str, Texts]
 
 
 def texts_of(study: Mapping[str, Any]) -> dict[str, Any]:
-    """All that people are shown of a study, as nested `Wanted`; the keys of entries are their slugs."""
+    """All texts that people are shown, as nested `Wanted`; the keys of entries are their slugs."""
     wanted: dict[str, Any] = {}
     level: dict[str, Any]
     for name, keys in TEXTS.items():

@@ -1,15 +1,15 @@
-"""Where tables and keys are in a study file, so that a fault can name its line; and the types of its misfits."""
+"""The lines of tables and keys in a study file, for messages about faults; and the types of its misfits."""
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 DOTTED = rf"{KEY}(?:[ \t]*\.[ \t]*{KEY})*"
 HEADER = re.compile(rf"[ \t]*(\[\[?)[ \t]*({DOTTED})[ \t]*\]")
 ASSIGNMENT = re.compile(rf"[ \t]*({DOTTED})[ \t]*=")
-# What can hold a bracket, a quote or a line end without meaning it: strings and comments.
+# Strings and comments, in which brackets, quotes and line ends mean nothing; and brackets and line ends outside them.
 TOKEN = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}'
     r"|'''.*?'{3,5}"
@@ -21,7 +21,7 @@ TOKEN = re.compile(
 )
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
-# What was read of a file; the place of something that does not fit, and why it does not.
+# The content of a file as read; a misfit's place and its message, which continues the place.
 Study = dict[str, Any]
 Misfit = tuple[str, str]
 Misfits = Iterator[Misfit]
@@ -69,7 +69,7 @@ def _statements(text: str) -> Iterator[Statement]:
             table = _open_table(header, counts)
             yield Statement(table, True, line, start, end)
         elif assignment := ASSIGNMENT.match(written):
-            yield Statement(_join(table, parts_of(assignment[1])), False, line, start, end)
+            yield Statement(reduce(join_place, parts_of(assignment[1]), table), False, line, start, end)
         else:
             yield Statement("", False, line, start, end)
 
@@ -127,9 +127,3 @@ def _numbered(place: str, counts: dict[str, int]) -> str:
 def parts_of(dotted: str) -> list[str]:
     """The parts of a dotted key, without their quotes."""
     return [part.strip("\"'") for part in re.findall(KEY, dotted)]
-
-
-def _join(table: str, parts: list[str]) -> str:
-    for part in parts:
-        table = join_place(table, part)
-    return table

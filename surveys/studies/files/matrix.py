@@ -81,7 +81,7 @@ class Matrix:
         return 1.96 * math.sqrt(WIDEST * alike / (people * self.each))
 
     def say_width(self, people: int, chatbots: int) -> str:
-        """Say in a sentence for researchers how exact the accuracy of this many people in all will be."""
+        """A sentence for researchers on how exact the accuracy of this many people in all will be."""
         apart = f", {self._points(people / chatbots)} with each chatbot" if chatbots > 1 else ""
         return (
             f"{people:,} people × {self.each} of {len(self.questions):,} questions = {people * self.each:,} answers: "
@@ -93,7 +93,7 @@ class Matrix:
 
 
 def set_misfits(study: Mapping[str, Any], sets: Mapping[str, int]) -> list[tuple[str, str]]:
-    """What is wrong with a study's set; `sets` are the imported ones with their numbers of questions."""
+    """Misfits of a study's set; `sets` are the imported ones with their numbers of questions."""
     matrix = study.get("matrix") or {}
     name, each = matrix.get("set", ""), matrix.get("each", 0)
     if not name:

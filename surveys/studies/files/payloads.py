@@ -1,4 +1,4 @@
-"""What an annotation item shows: each reader tidies one key of its payload or raises PayloadFault."""
+"""The payload of an annotation item: each reader tidies one key or raises PayloadFault."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ Reader = Callable[[Any], Any]
 
 
 class PayloadFault(ValueError):
-    """Something that no item can show; the message continues the name of the key."""
+    """A value that no item can show; the message continues the name of the key."""
 
 
 def read_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rules between the keys of a study file: places and pay, fair checks, and what the comparison leaves out."""
+"""Rules between the keys of a study file: places and pay, fair checks, exclusions from the comparison."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ LONGEST_SLUG = 50
 
 
 def find_misfits(study: Study) -> list[Misfit]:
-    """Find every broken rule. The study may be incomplete: what is missing or unusable is passed over."""
+    """Find every broken rule. The study may be incomplete: rules skip missing and unusable parts."""
     return [misfit for rule in RULES for misfit in rule(study)]
 
 

@@ -1,4 +1,4 @@
-"""The tables and keys of a study file, what each may hold, and what replaces one that is left out."""
+"""The tables and keys of a study file, with their types and defaults."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -39,11 +39,11 @@ CONTEXT = {
     "device": ("computer", "phone", "tablet"),
     "model_shown": (),
 }
-# Those that people type: a rule names them by patterns, in which * matches anything.
+# Typed by people: a rule names them by patterns, in which * matches anything.
 TYPED = ("model_shown",)
-# Those that nobody is asked any more: older versions have rules about them, for answers of their time.
+# No longer asked: older versions have rules about them, for answers of their time.
 NOT_ASKED = ("chat",)
-# Those that a question of the study can ask for instead, before anybody has a place.
+# A question of the study can ask for these instead, before anybody has a place.
 SETTINGS = ("plan", "memory", "personalisation")
 # The answers to the first question besides a chatbot's slug.
 SEVERAL, NONE = "several", "none"
@@ -63,7 +63,7 @@ ModelPattern = Annotated[
 WordsByLabel = dict[str, Line]
 Options = Annotated[Lines, entries(2)]
 CheckName = Annotated[str, one_of(*CHECKS)]
-# What a file without a list means, for good: checks added later are for studies that name them.
+# The checks of a file without a list, for good: checks added later are for studies that name them.
 USUAL_CHECKS = (
     *("empty", "prompt-itself", "refusal", "other-prompt", "cut-off"),
     *("residue", "same-as-other", "too-few-items"),
@@ -108,7 +108,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Consent:
-    """The text that people agree to, and a few lines that first say what matters in it."""
+    """The text that people agree to, and a summary of a few lines before it."""
 
     version: Line
     text: LongText
@@ -168,7 +168,7 @@ class LabelScale:
 
 @dataclass(frozen=True)
 class AnnotationWork:
-    """What annotators do in a study whose people judge items."""
+    """The work of annotators, in a study of their own."""
 
     kind: Annotated[str, one_of(*KINDS)]
     overlap: Annotated[StrictInt, within(1, 20), LeftOut(3)]
@@ -213,7 +213,7 @@ class Chatbot:
     model_offered: StrictBool = (
         False  # whether people find `model` in the chatbot, so that they can be asked to choose it
     )
-    # Where its settings are, and what it calls them.
+    # The place of its settings, and its own names for them.
     settings: Annotated[Line, LeftOut("")] = ""
     memory_name: Annotated[Line, LeftOut("")] = ""
     instructions_name: Annotated[Line, LeftOut("")] = ""
@@ -347,7 +347,7 @@ class PromptDefinition:
 
 @dataclass(frozen=True)
 class RecruitingKeys:
-    """What the study on Prolific says and whom it keeps out."""
+    """The study's description on Prolific, and the studies whose people it keeps out."""
 
     description: Annotated[LongText, LeftOut("")] = ""
     blocked_from: Annotated[tuple[StudySlug, ...], entries(), LeftOut(())] = ()
@@ -355,7 +355,7 @@ class RecruitingKeys:
 
 @dataclass(frozen=True)
 class TeamKeys:
-    """What one researcher alone cannot do."""
+    """Steps that need a second person."""
 
     second_person: Annotated[tuple[Annotated[str, one_of("launch", "pay")], ...], entries(), LeftOut(())] = ()
 
@@ -380,7 +380,7 @@ class WordingKeys:
     hints: WordsByLabel = field(default_factory=dict)
 
 
-# What the keys of a rule leave out: whole people, or single responses.
+# Whether the rule of a key leaves out whole people or single responses.
 EXCLUSION_KINDS = {
     "attention_fails": "person",
     "minutes_under": "person",
@@ -395,7 +395,7 @@ EXCLUSION_KINDS = {
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A rule about what the analysis leaves out: by one of the kinds, or in words only."""
+    """A rule of exclusion from the analysis: by one of the kinds, or in words only."""
 
     slug: Slug
     text: LongText
@@ -455,7 +455,7 @@ LISTS: dict[str, type] = {
 
 
 class Key(NamedTuple):
-    """One key of a table: how its value is read, and what replaces it if it is left out."""
+    """One key of a table: the reader of its value, and its default."""
 
     reader: TypeAdapter[Any]
     required: bool

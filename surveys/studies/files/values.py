@@ -1,4 +1,4 @@
-"""What a single value of a study file may be, as types that pydantic reads, and the wording of its faults."""
+"""Types of single values of a study file, as pydantic reads them, and the wording of their faults."""
 
 import difflib
 import re
@@ -25,7 +25,7 @@ LONGEST_TITLE = 200  # what the database holds
 MOST_FAULTS = 50  # of one value
 # Characters that pages, PostgreSQL or spreadsheets cannot keep; tab and line feed are fine.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# What is wanted if pydantic finds another type.
+# The type wanted, in words, by pydantic's error.
 WANTED = {
     "string_type": "text in quotes",
     "int_type": "a whole number",
@@ -41,7 +41,7 @@ KINDS_OF_VALUE = {
 
 @dataclass(frozen=True)
 class Rule:
-    """A validator, and what a JSON Schema can say of it."""
+    """A validator, and its part of a JSON Schema."""
 
     validator: AfterValidator | BeforeValidator | WrapValidator
     schema: dict[str, Any]
@@ -164,7 +164,7 @@ def entries(least: int = 0, most: int = 100) -> Rule:
 
 
 def _again(error: ValidationError) -> list[InitErrorDetails]:
-    """The faults in a shape in which they can be raised together with another."""
+    """The faults in the form in which pydantic raises them, to join them with another."""
     return [
         {
             "type": PydanticCustomError("entry", _fault_of({**each, "loc": ()})),

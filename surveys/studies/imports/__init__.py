@@ -1,5 +1,5 @@
-"""Files from elsewhere: one reader of tables whose faults name file, line and column.
+"""Imports: one reader of tables, whose faults name file, line and column.
 
-In: CSV and JSON lines. Out: rows, or every fault at once and nothing stored. Responses from elsewhere and benchmark
-items are stored from here; annotation and runs read their own files with the same reader.
+In: CSV and JSON lines. Out: rows, or every fault at once and nothing stored. Responses collected elsewhere and
+benchmark items are stored here; annotation and runs read their own files with the same reader.
 """

@@ -1,4 +1,4 @@
-"""What commands share: arguments, finding studies and files, reporting faults, and output."""
+"""The base of commands: arguments, finding studies and files, reporting faults, and output."""
 
 import json
 import shutil
@@ -41,9 +41,9 @@ def flag(name: str, words: str = "") -> Argument:
 class Action(BaseCommand):
     """A command that makes one report and prints it as JSON or in words.
 
-    `faults` are reported in their own words, with exit status 1. A file may be `-`: standard input, or standard output,
-    and all else that is said then goes to standard error. `reads`: the option of a file, with the ending of one that is
-    not JSON and has no name. `writes`: the option of a file (False) or a folder (True), which becomes a tar archive.
+    `faults` become errors in their own words, with exit status 1. A file may be `-`: standard input, or standard
+    output, whereupon all other output goes to standard error. `reads`: options of files, with the suffix of nameless
+    input that is not JSON. `writes`: options of files (False) or folders (True), which become a tar archive.
     """
 
     arguments: ClassVar[Sequence[Argument]] = ()
@@ -70,7 +70,7 @@ class Action(BaseCommand):
             made = Path(stack.enter_context(TemporaryDirectory())) / "output"
             done = super().execute(*args, **options | {outputs[0]: made, "stdout": options.get("stderr") or sys.stderr})
             if made.exists():
-                pour(made)
+                write_to_stdout(made)
             return done
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -122,7 +122,7 @@ def find_study(slug: str) -> Study:
 
 
 def keep_input(folder: Path, ending: str) -> Path:
-    """Keep standard input as a file of this folder, which readers can look at twice."""
+    """Save standard input to a file in this folder, since readers may need it twice."""
     path = folder / UNNAMED
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -131,7 +131,7 @@ def keep_input(folder: Path, ending: str) -> Path:
     return path.rename(path.with_suffix(".jsonl" if start[:1] in (b"{", b"[") else ending))
 
 
-def pour(made: Path) -> None:
+def write_to_stdout(made: Path) -> None:
     output = sys.stdout.buffer
     if made.is_dir():
         with tarfile.open(fileobj=output, mode="w|") as archive:
@@ -145,7 +145,7 @@ def pour(made: Path) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what is wrong with a file that is imported into a CommandError with its name."""
+    """Turn faults of an imported file into a CommandError with its name."""
     try:
         yield
     except OSError as error:
@@ -156,7 +156,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def pushing(study: Study) -> Iterator[None]:
-    """Turn what is wrong with items that are added to a study into a CommandError with its name."""
+    """Turn faults of items added to a study into a CommandError with its name."""
     try:
         yield
     except ImportFault as fault:
@@ -177,13 +177,13 @@ def say(words: str) -> None:
 
 
 def say_closed(study: Study, added: int, what: str) -> None:
-    """Say of a closed study that only models will label what was added to it."""
+    """Warn that only models will label the items added to a closed study."""
     if added and study.state == Study.State.CLOSED:
         say(f"{study.slug} is closed: judges can label {what}, but nobody new comes to do so.")
 
 
 class ProgressLine:
-    """A line that says when a long command will be done. `what` is what it counts, such as "conversations"."""
+    """A line with a long command's progress and remaining time; `what` names the units, such as "conversations"."""
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
         self.what = what

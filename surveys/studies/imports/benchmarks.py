@@ -1,4 +1,4 @@
-"""Benchmark items: read from the files they are published in, and filled into studies that ask for them."""
+"""Benchmark items: read from published files, and filled into studies that ask for them."""
 
 import hashlib
 import re
@@ -83,7 +83,7 @@ def _refill_studies(name: str, actor: str) -> dict[str, str]:
 
 
 def _read_items(name: str, path: Path) -> list[BenchmarkItem]:
-    """Read every item of the file, each in either of the two shapes. Raises ImportFault."""
+    """Read every item of the file, each with the columns CHOICES or ETHICS. Raises ImportFault."""
     faults = files.Faults()
     choices, ethics = (files.TableReader(*shape, other=lambda name: None, faults=faults) for shape in (CHOICES, ETHICS))
     items: dict[str, BenchmarkItem] = {}

@@ -29,8 +29,8 @@ from surveys.studies.wording import join_words
 MOST_FAULTS = 50
 LONGEST_LINE = 4 * LONGEST_TEXT
 MOST_COLUMNS = 2_000
-MOST_CELLS = 1_000_000  # of one row, before its cells can be counted: the commas in it, also those of texts
-OBJECT = 100  # bytes that a text takes besides its characters, with its place
+MOST_CELLS = 1_000_000  # of one row, estimated by its commas, those in texts included
+OBJECT = 100  # bytes of a text besides its characters, with the reference to it
 BATCH_CHARACTERS = 4_000_000  # fewer rows if texts are long, so that memory stays flat
 
 Row = TypeVar("Row")
@@ -61,7 +61,7 @@ class ImportFault(Exception):
 
 @dataclass
 class Faults:
-    """Collected faults, no more of them than anybody reads, and a count of what else is kept of the file."""
+    """The first faults of a file, the number of all, and the bytes kept of the file until it is stored."""
 
     first: list[ImportFileFault] = field(default_factory=list)
     count: int = 0
@@ -103,7 +103,7 @@ class UndecodableLine(Exception):
 def open_lines(
     path: Path, faults: Faults, longest: int = LONGEST_LINE, longest_cell: int = LONGEST_TEXT
 ) -> Iterator[Iterator[str]]:
-    """The file's lines, one by one. A line that is too long or not UTF-8 is a fault and ends the reading."""
+    """Yield an iterator of the file's lines. A line that is too long or not UTF-8 is a fault and ends the reading."""
     before = csv.field_size_limit(longest_cell)
     try:
         with path.open("rb") as file:
@@ -150,7 +150,7 @@ class RowTooLarge(Exception):
 
 @dataclass
 class RowSize:
-    """What was read so far of a row, which may be many lines."""
+    """Size of the current row, which may span many lines."""
 
     size: int = 0
     commas: int = 0
@@ -216,7 +216,7 @@ def _may_be_json(cell: str) -> bool:
 
 
 class CellFault(ValueError):
-    """What is wrong with a cell, in words that name its column."""
+    """A fault of a cell; the message names its column."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,7 @@ class FileColumn:
 
 
 def parsed(parse: Callable[[Any], Found | None], words: str) -> Callable[[Any], Found]:
-    """A reader of cells; if `parse` makes nothing of one, that is a fault, in these words with the cell in them."""
+    """Make a reader of cells; None, TypeError or ValueError from `parse` is a fault: `words`, with the cell in them."""
 
     def read(cell: Any) -> Found:
         try:
@@ -282,7 +282,7 @@ def _near(value: str, known: Mapping[str, object]) -> str:
 
 
 class TableRow(NamedTuple):
-    """One row without faults: values of the declared columns, and of others under the names they were given."""
+    """One row without faults: values of the declared columns, and of others by their FileColumn's name."""
 
     line: int
     values: dict[str, Any]
@@ -290,7 +290,7 @@ class TableRow(NamedTuple):
 
 
 class TableReader:
-    """A reader of files with these columns, which keeps their faults.
+    """A reader of files with these columns that collects their faults.
 
     `other` gives the column for an undeclared name, or None to leave it out; it may raise CellFault.
     """
@@ -432,7 +432,7 @@ def storing(study: Study, analyze: str) -> Iterator[None]:
 
 
 def people_there(study: Study, lines: Mapping[str, int], faults: Faults) -> dict[str, Participant]:
-    """The study's people of these names; one who is not imported is a fault. `lines`: where each name is first."""
+    """The study's people by name; one who is not imported is a fault. `lines`: where each name first occurs."""
     there = {person.pid: person for person in Participant.objects.filter(study=study, pid__in=lines)}
     for name, person in there.items():
         if person.origin != Participant.Origin.IMPORTED:
@@ -441,7 +441,7 @@ def people_there(study: Study, lines: Mapping[str, int], faults: Faults) -> dict
 
 
 def imported_participant(study: Study, name: str, moment: datetime, **more: Any) -> Participant:
-    """A participant whose part was over elsewhere."""
+    """A participant who completed elsewhere."""
     return Participant(
         study=study,
         version_id=study.current_id,

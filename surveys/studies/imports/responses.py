@@ -35,9 +35,10 @@ MOST = 1_000  # places in an order, and occasions
 PERSON = 400  # bytes that are kept of a person while a file is checked, beside their name
 NO_TEXT = "the text is empty; leave the row out where there is no answer"
 NO_TIME = "submitted_at {!r} is not a time such as 2026-05-31T14:05:00Z"
-# An export of responses, known by these columns: what it says again, and what has to be so of people who count.
+# An export of responses is known by these columns. Of its others some are ignored, and some must have one of these
+# values, or the person would not count.
 EXPORTED = {"text_sha256", "version_sha256"}
-SAID_AGAIN = {
+IGNORED = {
     *("study", "version", "version_sha256", "pid", "previous_prompt", "kind", "language", "revision", "characters"),
     *("personal_removed", "personal_kept", "unrated"),
 }
@@ -74,7 +75,7 @@ def import_responses(study: Study, path: Path, actor: str) -> ImportedResponses:
 
 @dataclass(frozen=True)
 class ResponseRow:
-    """One row of the file, checked by itself; `answers` is everything else that is known of the person."""
+    """One row of the file, checked by itself; `answers` are the other columns, about the person."""
 
     line: int
     participant: str
@@ -147,7 +148,7 @@ class ResponseReader:
             raise files.CellFault(
                 f"{name[:60]!r} is not a valid name for a column: use letters, digits, spaces, - and _"
             )
-        if self.is_export and name in SAID_AGAIN:
+        if self.is_export and name in IGNORED:
             return None
         if self.is_export and name in MUST_BE:
             return files.FileColumn(name, _only(name, MUST_BE[name]))
@@ -169,11 +170,11 @@ class ResponseReader:
 
 
 def _take_exported(text: str, others: dict[str, str]) -> dict[str, str]:
-    """Take out of an export's other columns what is not about the person: the cell, and the text as it was stored."""
+    """Remove from an export's other columns those not about the person; return its cell, and the text as stored."""
     sha256, cell = others.pop("text_sha256"), others.pop("cell", "")
     for name in MUST_BE:
         others.pop(name, None)
-    # Exports put an apostrophe in front of what a spreadsheet would take for a formula.
+    # Exports put an apostrophe in front of texts that a spreadsheet would take for a formula.
     return {"text": text[1:] if hash_text(text[1:]) == sha256 else text, "cell": cell}
 
 
@@ -213,7 +214,7 @@ def _parse_time(cell: str) -> datetime | None:
 
 @dataclass
 class PersonSeen:
-    """What the first pass keeps of a person: little, since there may be very many."""
+    """The first pass's record of a person: small, since there may be very many."""
 
     line: int
     about: bytes
@@ -222,7 +223,7 @@ class PersonSeen:
 
 
 def _check_file(study: Study, path: Path) -> dict[str, list[str]]:
-    """Check what needs no database: each row by itself, and against the rows above it.
+    """Check the file without the database: each row by itself, and against the rows above it.
 
     Return the order of the prompts of people whose rows give it, with an empty name at places without an answer.
     """

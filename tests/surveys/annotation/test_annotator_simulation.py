@@ -13,7 +13,7 @@ from django.utils import timezone
 from surveys.annotation import items
 from surveys.models import AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.participation import recruitment
-from surveys.simulation.annotating import AnnotatingPlayer, Rater, say, say_wrong
+from surveys.simulation.annotating import AnnotatingPlayer, Rater, draw_labels, draw_wrong_labels
 from surveys.simulation.browser import Browser, Form, VisitedPage
 from surveys.simulation.check import count_overlap, find_violations, stored_of
 from surveys.simulation.mishaps import two_windows_together
@@ -184,7 +184,7 @@ QUESTIONS = KINDS["preference"].questions
 def share(left: str, leaning: float, field: str = "preference/milk") -> float:
     """How often an otherwise average rater with this leaning strongly prefers the response on the left."""
     rater = Rater(Random(3), 0.0, leaning)
-    return sum(say(Item(n, {}), QUESTIONS, rater, left)[field] == "1" for n in range(300)) / 300
+    return sum(draw_labels(Item(n, {}), QUESTIONS, rater, left)[field] == "1" for n in range(300)) / 300
 
 
 def test_who_leans_to_a_side_does_so_whatever_stands_there() -> None:
@@ -195,7 +195,9 @@ def test_who_leans_to_a_side_does_so_whatever_stands_there() -> None:
 def test_raters_agree_as_far_as_they_should() -> None:
     def agreement(contrary: float) -> float:
         one, other = Rater(Random(1), contrary), Rater(Random(2), contrary)
-        labels = [(say(Item(n, {}), QUESTIONS, one), say(Item(n, {}), QUESTIONS, other)) for n in range(300)]
+        labels = [
+            (draw_labels(Item(n, {}), QUESTIONS, one), draw_labels(Item(n, {}), QUESTIONS, other)) for n in range(300)
+        ]
         return sum(a == b for a, b in labels) / 300
 
     assert agreement(0) == 1
@@ -205,8 +207,8 @@ def test_raters_agree_as_far_as_they_should() -> None:
 @pytest.mark.parametrize(("left", "right", "wrong"), [("generic", "4", "1"), ("personalised", "2", "5")])
 def test_right_labels_stand_as_the_page_shows_the_sides(left: str, right: str, wrong: str) -> None:
     item, rater = Item(1, {"preference/milk": ["4", "5"]}), Rater(Random(1), 1.0)
-    assert say(item, QUESTIONS, rater, left)["preference/milk"] == right
-    assert say_wrong(item, QUESTIONS, rater, left)["preference/milk"] == wrong
+    assert draw_labels(item, QUESTIONS, rater, left)["preference/milk"] == right
+    assert draw_wrong_labels(item, QUESTIONS, rater, left)["preference/milk"] == wrong
 
 
 @pytest.mark.django_db

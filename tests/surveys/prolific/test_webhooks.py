@@ -1,6 +1,10 @@
 """The mock's webhooks: the fast way into the mirror, each counted once, and only if Prolific signed it."""
 
+import base64
+import hmac
+import json
 import time
+from typing import NamedTuple
 
 import pytest
 from django.http import HttpResponse
@@ -9,11 +13,32 @@ from django.test import Client
 from surveys.models import Participant, Submission
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.mock.books import Books
-from surveys.prolific.mock.server import Webhook, make_webhook
 from tests.surveys.prolific.world import make_paid_study, read_people
 
 pytestmark = pytest.mark.django_db
 SECRET = "a secret of the tests"
+
+
+class Webhook(NamedTuple):
+    """A call about a changed submission, as Prolific signs it; sent twice, it is a duplicate."""
+
+    body: bytes
+    headers: dict[str, str]
+
+
+def make_webhook(books: Books, submission: str, secret: str, at: float, event: str = "e1") -> Webhook:
+    """Make a call that is late if `at` is not now, and forged if `secret` is not the workspace's."""
+    found = books.submissions[submission]
+    content = {
+        "event_type": "submission.status.change",
+        "resource_id": found.id,
+        "participant_id": found.participant_id,
+        "status": found.status,
+    }
+    body, stamp = json.dumps(content).encode(), str(int(at))
+    signature = base64.b64encode(hmac.digest(secret.encode(), stamp.encode() + body, "sha256")).decode()
+    headers = {"X-Prolific-Request-Timestamp": stamp, "X-Prolific-Request-Signature": signature, "X-Event-ID": event}
+    return Webhook(body, headers)
 
 
 def post(webhook: Webhook) -> HttpResponse:

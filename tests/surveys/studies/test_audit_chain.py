@@ -194,12 +194,35 @@ def test_single_table_says_so_in_its_headers(client: Client, study: Study) -> No
     assert (answer["X-Audit-Events"], answer["X-Audit-Head"]) == ("7", last.sha256)
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]", '{"study": "teas"}', '{"study": "teas", "audit": {"events": 1}}'])
+WITH_TIME = '{"study": "teas", "audit": {"events": %s, "head": "", "at": "2026-01-01T00:00:00%s"}}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(None, "{", "[]", '{"study": "teas"}', '{"study": "teas", "audit": {"events": 1}}'),
+        *(WITH_TIME % (1, ""), WITH_TIME % ("1e999", "Z")),
+    ],
+)
 def test_file_that_says_nothing_of_the_trail_is_refused(content: str | None, tmp_path: Path) -> None:
     make_trail()
     if content is not None:
         (tmp_path / "MANIFEST.json").write_text(content)
     assert "MANIFEST.json" in verify("--against", str(tmp_path))[1]
+
+
+@pytest.mark.parametrize("at", [6, 43])
+def test_damaged_zip_is_refused(at: int, tmp_path: Path) -> None:
+    make_trail()
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("MANIFEST.json", WITH_TIME % (1, "Z"))
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1 if at == 6 else 0xFF  # the flag of encryption, or a byte of the packed file
+    if at == 6:
+        content[content.index(b"PK\1\2") + 8] ^= 1
+    path.write_bytes(content)
+    assert "MANIFEST.json" in verify("--against", str(path))[1]
 
 
 def test_export_of_another_study_is_refused(exported: tuple[Study, Path]) -> None:
