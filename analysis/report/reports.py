@@ -254,7 +254,7 @@ def tidy(value: Any) -> Any:
         return float(f"{value:.9g}") if isfinite(value) else None
     if kind is str or kind is int or kind is bool or value is None:
         return value
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):  # a dictionary first: to ask what a Mapping is takes long
         return {str(key): tidy(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [tidy(entry) for entry in value]

@@ -32,6 +32,7 @@ from analysis.stats.item_measures import (
     Measured,
     counted_once,
     errors,
+    in_cache,
     measure,
     rarefied_errors,
     rarefied_measures,
@@ -255,16 +256,24 @@ def measure_distance(a: NDArray[Any] | Counted, b: NDArray[Any] | Counted) -> tu
     several times as fast, and good to about a millionth of a bit.
     """
     one, other = counted_once(a), counted_once(b)
-    p, q = one.shares, other.shares
+    bits = (one.bits + other.bits) / 2
+    if one.counts.ndim == other.counts.ndim == 2 and len(one.counts) == len(other.counts):
+        parts = [_mixed(one.shares_of(some), other.shares_of(some)) for some in in_cache(one.counts)]
+        mixed, gaps = (np.concatenate(each) for each in zip(*parts, strict=True))
+    else:
+        mixed, gaps = _mixed(one.shares_of(...), other.shares_of(...))
+    return np.clip(mixed - bits, 0.0, 1.0), np.minimum(gaps, 1.0)
+
+
+def _mixed(p: NDArray[Any], q: NDArray[Any]) -> tuple[Floats, Floats]:
+    """H(m) in bits, and the total variation, of shares."""
     middle = p + q
     middle /= 2
     terms = middle + NO_SHARE  # 0 log 0 is 0; any other share stays what it is
     np.log(terms, out=terms)
     terms *= middle
-    mixed = -terms.sum(axis=-1, dtype=np.float64) / log(2)
-    divergence = np.clip(mixed - (one.bits + other.bits) / 2, 0.0, 1.0)
     gaps = np.abs(np.subtract(p, q, out=middle), out=middle)
-    return divergence, np.minimum(gaps.sum(axis=-1, dtype=np.float64) / 2, 1.0)
+    return -terms.sum(axis=-1, dtype=np.float64) / log(2), gaps.sum(axis=-1, dtype=np.float64) / 2
 
 
 def compare(a: ItemSample, b: ItemSample, rng: np.random.Generator, draws: int = DRAWS) -> Distance:

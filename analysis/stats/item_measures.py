@@ -18,10 +18,17 @@ BATCH_CELLS = 2**21  # cells of a batch's widest matrix: tens of megabytes with 
 
 TOP = 5
 COMMON = 24  # items among which the top ones are first looked for
+CACHED = 2**16  # cells of item counts that are worked on at once
 SOME = 128  # draws that show which items these are
 EXACT = 2**24  # whole numbers of single precision, and their sums, are exact up to here
 
 Measured = dict[str, Floats]
+
+
+def in_cache(counts: NDArray[Any]) -> Iterator[slice]:
+    """Slices of these draws, so many at once that the processor's cache holds what is made of them."""
+    width = max(32, CACHED // max(1, counts.shape[-1]))
+    return (slice(at, at + width) for at in range(0, max(1, len(counts)), width))
 
 
 class Counted:
@@ -34,10 +41,6 @@ class Counted:
         self.counts = counts
 
     @cached_property
-    def whole(self) -> NDArray[np.intp]:
-        return self.counts.astype(np.intp)
-
-    @cached_property
     def mentions(self) -> Floats:
         """C = Σ c_i, or NaN if nothing is named."""
         return _total(self.counts)
@@ -45,19 +48,21 @@ class Counted:
     @cached_property
     def bits(self) -> Floats:
         """The entropy of whole c_i."""
-        return _entropy(self.sum_of(_log_terms(int(self.whole.max(initial=0)))), self.mentions)
+        return _entropy(self.sum_of(_log_terms(int(self.counts.max(initial=0)))), self.mentions)
 
-    @cached_property
-    def shares(self) -> NDArray[Any]:
-        """c_i / C, in single precision if the counts are; NaN if C = 0."""
-        numbers = self.counts if self.counts.dtype == np.float32 else self.counts.astype(np.float64)
-        return numbers / self.mentions[..., None].astype(numbers.dtype)
+    def shares_of(self, some: Any) -> NDArray[Any]:
+        """c_i / C in `some` of the rows, in single precision if the counts are; NaN if C = 0."""
+        counts, mentions = self.counts[some], self.mentions[some]
+        numbers = counts if counts.dtype == np.float32 else counts.astype(np.float64)
+        return numbers / mentions[..., None].astype(numbers.dtype)
 
     def sum_of(self, table: Floats) -> Floats:
         """Σ table[c_i]; `table` reaches the largest c_i, so nothing is clipped: numpy is faster if it may clip."""
-        if self.whole.flags.c_contiguous:
-            return np.asarray(table.take(self.whole, mode="clip").sum(axis=-1))
-        return np.asarray(table.take(self.whole.T, mode="clip").sum(axis=0).T)  # draws are stored item by item
+        if self.counts.ndim != 2 or self.counts.flags.c_contiguous:
+            return np.asarray(table.take(self.counts.astype(np.intp), mode="clip").sum(axis=-1))
+        # Draws are stored item by item.
+        parts = (self.counts[some].T.astype(np.intp) for some in in_cache(self.counts))
+        return np.concatenate([table.take(part, mode="clip").sum(axis=0) for part in parts])
 
 
 class EachOnce(Counted):
