@@ -11,6 +11,7 @@ from analysis.report.filters import Filters
 from analysis.report.reports import report
 from surveys.models import BenchmarkItem, ChatbotContext, Participant, Study
 from surveys.participation import recruitment
+from surveys.studies.lifecycle import prompts_of
 from tests.analysis.runs.baseline_factories import make_call, make_endpoint, make_run
 from tests.factories import advance, make_participant, make_response, make_study, pass_attention
 
@@ -38,19 +39,16 @@ def make_model_run(study: Study, condition: str = "offline", model: str = "gpt-4
 
 
 def reply(run: Run, prompt: str, text: str, repeat: int = 0, **changes: Any) -> Completion:
-    call = make_call(run, run.version.prompts.get(slug=prompt), repeat=repeat, user=changes.pop("user", None))
     done = {"status": "done", "reply": text, "done_at": timezone.now()} | changes
-    Completion.objects.filter(pk=call.pk).update(**done)
-    return call
+    return make_call(run, prompts_of(run.version_id)[prompt], repeat=repeat, **done)
 
 
 def answer_items(run: Run, letters: Sequence[str], repeat: int = 0, user: SimulatedUser | None = None) -> None:
     """Give one run's replies to the items in order: "-" has no letter, "x" is a failed call, "." a pending one."""
     for item, letter in zip(BenchmarkItem.objects.order_by("pk"), letters, strict=True):
-        call = make_call(run, item, user, repeat)
         status = {"x": "failed", ".": "pending"}.get(letter, "done")
         reply = "I cannot say." if letter == "-" else letter
-        Completion.objects.filter(pk=call.pk).update(status=status, reply=reply, done_at=timezone.now())
+        make_call(run, item, user, repeat, status=status, reply=reply, done_at=timezone.now())
 
 
 def make_teas(places: int = 20, **changes: Any) -> Study:

@@ -13,6 +13,7 @@ from tests.analysis.report.compare_samples import address, heading, links
 from tests.analysis.report.figure_rows import make_report
 from tests.analysis.report.report_samples import listed, make_model_run, reply, tell
 from tests.factories import make_study
+from tests.lasting import copied_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 NAMES = {"chatbots": {"chatgpt": "ChatGPT", "gemini": "Gemini"}}
@@ -64,9 +65,9 @@ def test_small_figures_are_as_wide_on_a_page_as_on_a_phone(name: str) -> None:
 # --- on the page
 
 
-@pytest.fixture
-def client(few_draws: None) -> Client:
-    """A viewer of twenty people, ten of whom get Assam, and twenty calls that all name it."""
+@copied_world
+def study() -> Study:
+    """Twenty people, ten of whom get Assam, and twenty calls that all name it."""
     study: Study = make_study(places=40)
     for number in range(20):
         tell(study, ["Assam", "Sencha"] if number % 2 else ["Sencha", f"Tea {number}"], "C")
@@ -75,6 +76,11 @@ def client(few_draws: None) -> Client:
         reply(run, "teas", listed(["Assam", "Sencha" if repeat else "Oolong"]), repeat)
         reply(run, "water", "C", repeat)
     read_new(study)
+    return study
+
+
+@pytest.fixture
+def client(study: Study, few_draws: None) -> Client:
     return log_in(study, "viewer")
 
 

@@ -86,11 +86,13 @@ def make_run(condition: str = "offline", study: Study | None = None, **changes: 
     return run if run.study else shared(run)
 
 
-def make_call(run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0) -> Completion:
+def make_call(
+    run: Run, question: Any = None, user: SimulatedUser | None = None, repeat: int = 0, **changes: Any
+) -> Completion:
     """One planned call, by default of the study's first prompt."""
     question = question or run.version.prompts.order_by("position").first()
     asked = {"item": question} if isinstance(question, BenchmarkItem) else {"prompt": question}
-    return Completion.objects.create(run=run, user=user, repeat=repeat, position=next(NUMBERS), **asked)
+    return Completion.objects.create(run=run, user=user, repeat=repeat, position=next(NUMBERS), **asked, **changes)
 
 
 def make_personas(name: str, lines: Sequence[tuple[str, list[str]]]) -> PersonaSet:
