@@ -145,10 +145,11 @@ def confirm_place(participant: Participant) -> bool:
 
 
 def release_expired(study: Study) -> int:
-    """Give back places whose lease ran out, and mark people who left as timed out. Return how many places."""
-    definition = definition_of(study.current_id)
+    """Give back places whose lease ran out, and mark people who left as timed out, each by the lease of their version.
+
+    Return how many places.
+    """
     now = timezone.now()
-    gone = now - timedelta(minutes=definition.lease_minutes)
     expired = Place.objects.filter(cell__study=study, confirmed_at__isnull=True, expires_at__lt=now)
     with transaction.atomic():
         freed = list(expired.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True))
@@ -156,12 +157,12 @@ def release_expired(study: Study) -> int:
         if freed:
             audit.record(study, audit.SYSTEM, "places released", places=len(freed))
     # A transaction of its own: nobody ever holds a place while waiting for a person.
-    left = Participant.objects.filter(
-        study=study, state__in=[State.SCREENING, State.ACTIVE], last_seen_at__lt=gone
-    ).select_for_update(skip_locked=True)
+    working = Participant.objects.filter(study=study, state__in=[State.SCREENING, State.ACTIVE])
     with transaction.atomic():
-        ids = list(left.values_list("pk", flat=True))
-        Participant.objects.filter(pk__in=ids).update(state=State.TIMED_OUT)
+        for version in working.order_by().values_list("version_id", flat=True).distinct():
+            gone = now - timedelta(minutes=definition_of(version).lease_minutes)
+            left = working.filter(version_id=version, last_seen_at__lt=gone).select_for_update(skip_locked=True)
+            Participant.objects.filter(pk__in=list(left.values_list("pk", flat=True))).update(state=State.TIMED_OUT)
     return len(freed)
 
 

@@ -160,6 +160,19 @@ def test_released_people_are_timed_out_and_the_release_is_on_record() -> None:
     assert AuditEvent.objects.get(action="places released").detail == {"places": 1}
 
 
+def test_people_of_an_earlier_version_keep_its_lease() -> None:
+    study = make_study(places=2)
+    before = make_participant(study)
+    load_definition(make_definition(places=2, lease_minutes=10), "tests", amendment="shorter")
+    study.refresh_from_db()
+    since = make_participant(study)
+    Participant.objects.update(last_seen_at=timezone.now() - timedelta(minutes=20))
+    release_expired(study)
+    before.refresh_from_db()
+    since.refresh_from_db()
+    assert (before.state, since.state) == ("active", "timed_out") and before.version_id != since.version_id
+
+
 def test_release_without_anything_to_release_leaves_no_record() -> None:
     study = make_study()
     make_participant(study)
