@@ -204,9 +204,7 @@ def begin_parts(request: HttpRequest) -> HttpResponse:
     """Announce an upload; returns the address for its parts, or the form's faults."""
     form = PartsForm(request.POST, user=request.user)
     if not form.is_valid():
-        faults = [
-            f"{form.fields[at].label or at.capitalize()}: {error}" for at in form.errors for error in form.errors[at]
-        ]
+        faults = [f"{field.label}: {error}" for field in form for error in field.errors]
         return JsonResponse({"faults": faults}, status=422)
     given = form.cleaned_data
     upload = begin(request, form, filename=given["filename"], size=given["size"])

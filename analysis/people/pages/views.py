@@ -155,7 +155,7 @@ def start(request: HttpRequest, name: str, step: str) -> HttpResponse:
             messages.success(request, f"{NAMES(step).label} begins as soon as a worker is free.")
             return redirect("people:corpus", request.study.slug, name)
     else:
-        faults = [f"{form.fields[at].label or at}: {error}" for at in form.fields for error in form.errors.get(at, ())]
+        faults = [f"{field.label}: {error}" for field in form for error in field.errors]
         faults += form.non_field_errors()
         messages.error(request, " ".join(faults))
     return show_corpus(request, found, **{step: form})

@@ -190,7 +190,7 @@ def test_items_go_only_into_studies_of_attributes_in_which_one_may_act(study: St
 
 def test_settings_that_mean_nothing_are_said(study: Study, corpus: Corpus) -> None:
     page = begin(as_account("researcher"), "merge", similarity="7", least="0.4")
-    assert "similarity: Ensure this value is less than or equal to 0.99." in said(page)[0]
+    assert "Similarity: Ensure this value is less than or equal to 0.99." in said(page)[0]
     assert page.status_code == 422 and 'value="7"' in page.content.decode()  # nothing typed is lost
     assert re.search(r'<details\s+id="merge"\s+open', page.content.decode())
     fields = {"language": "English", "coverage": "4", "language_share": 0.5, "assistant_use": 0.6}
