@@ -101,7 +101,7 @@ def test_who_may_not_in_both_studies_pushes_nothing(into: Study) -> None:
     assert post("bob", "answers", "relevant", source="pairs").status_code == 403
     assert post("bob", "pairs", "relevant", source="pairs", into="answers").status_code == 403
     assert post("eve", "answers", "relevant", source="pairs").status_code == 404
-    assert Client().post(reverse("people:push", args=["answers", "relevant"]), RELEVANT).status_code == 302
+    assert Client().post(reverse("people:push", args=["answers", "relevant"]), RELEVANT).status_code == 401
     assert as_account("eve").get(reverse("people:items", args=["answers"])).status_code == 404
     assert not into.annotation_items.exists()
     assert "Next stage" not in page_of("ada", "answers")
