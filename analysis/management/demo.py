@@ -367,7 +367,7 @@ def local_steps() -> Iterator[Step]:
     corpus = make_corpus(LOCAL_PEOPLE, list(people())[:LOCAL_CONVERSATIONS])
     if corpus.steps.filter(name=NAMES.EXTRACT, state="done").exists():
         return
-    few = FilterSettings(conversations=1, messages=0)
+    few = FilterSettings(conversations=1, messages=0, without_assistant_use=True)
     yield "people: three conversations for the local model", partial(filter_users, corpus, few, actor=ACTOR)
     yield "people: extraction by the local model", partial(ask_local_model, corpus)
 

@@ -216,7 +216,8 @@ def spans(text: str, name: str) -> list[tuple[int, int]]:
         written = text[each.start : each.end].strip()
         if each.is_header and not (inside and each.place.startswith(f"{inside}.")):
             found += [(current[0], current[1])] if inside else []
-            inside = each.place if re.fullmatch(rf"{name}\[\d+\]", each.place) else ""
+            is_entry = each.place.startswith(f"{name}[") and each.place.index("]") == len(each.place) - 1
+            inside = each.place if is_entry else ""
             current = [each.start if comment is None else comment, each.end]
         if each.place and inside:
             current[1] = each.end

@@ -8,6 +8,7 @@ from django.core.management import call_command
 from analysis.management import demo
 from analysis.management.commands.demo import Command
 from analysis.models import Attribute, Corpus, CorpusStep, Endpoint, Run
+from analysis.people.funnel import conversations_to_ask
 from surveys.models import AnnotationItem
 from surveys.simulation.demo import STAGES, build_demo
 from tests.analysis.people.test_merging import HAS_MINILM
@@ -15,8 +16,9 @@ from tests.analysis.people.test_merging import HAS_MINILM
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_people_go_from_conversations_to_annotators_once(settings) -> None:
+def test_people_go_from_conversations_to_annotators_once(settings, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DEBUG = True
+    monkeypatch.delenv("LOCAL_MODEL", raising=False)
     build_demo("empty")
     told: list[tuple[int, int, str]] = []
     demo.fill_people(lambda *step: told.append(step))
@@ -44,6 +46,15 @@ def test_people_go_from_conversations_to_annotators_once(settings) -> None:
     demo.fill_people(lambda *step: None)
     assert (Run.objects.count(), items.count()) == (3, steps["push"].report["items"])
     assert told[-1][0] == told[-1][1] == 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_local_model_has_conversations_to_extract_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_MODEL", "1")
+    (_, decide_users), (_, extract) = demo.local_steps()
+    decide_users()
+    (corpus,) = extract.args
+    assert conversations_to_ask(corpus, "extract").count() == demo.LOCAL_CONVERSATIONS
 
 
 @pytest.mark.django_db
