@@ -20,7 +20,7 @@ COPY_OUT = """
 COPY (
   SELECT keys, hashes, found.*
   FROM (
-    SELECT array_agg(id) AS ids, string_agg(int8send(id), '') AS keys, string_agg(sha256::bytea, '') AS hashes
+    SELECT array_agg(id) AS ids, string_agg(int8send(id), '') AS keys, string_agg(rpad(sha256, 64)::bytea, '') AS hashes
     FROM (
       SELECT id, sha256, (row_number() OVER (ORDER BY id) - 1) / {at_once} AS piece
       FROM analysis_conversation
