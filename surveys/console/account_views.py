@@ -1,7 +1,5 @@
 """Accounts, members of a study, invitations, and the audit trail."""
 
-from contextlib import suppress
-from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -10,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth import get_user_model, login, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, UserCreationForm
 from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
-from django.core import signing
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
@@ -24,7 +21,6 @@ from surveys.studies.access import Role, forget_tries, may_try, studies_of, with
 from surveys.studies.audit import find_breaks
 from surveys.studies.pages import (
     FORM,
-    UNSENT,
     address_without_page,
     member_page,
     offer_unsent,
@@ -34,8 +30,6 @@ from surveys.studies.pages import (
     study_page,
     use_english,
 )
-
-LONGEST_WAIT = timedelta(hours=12)  # of a form that was sent without a log-in
 
 
 def has_no_account() -> bool:
@@ -63,10 +57,7 @@ def log_in(request: HttpRequest) -> HttpResponse:
     if not request.user.is_authenticated:
         return answer
     forget_tries(name)
-    with suppress(signing.BadSignature):
-        path, fields = signing.loads(request.POST.get(UNSENT, ""), salt=UNSENT, max_age=LONGEST_WAIT)
-        return offer_unsent(request, path, fields, "You were logged out when you sent this form.")
-    return answer
+    return offer_unsent(request) or answer
 
 
 @require_safe

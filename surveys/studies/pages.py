@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import wraps
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -77,48 +78,57 @@ def study_page(least: Role = Role.VIEWER, only: Callable[[View], View] | None = 
 
 
 def ask_to_log_in(request: HttpRequest) -> HttpResponse:
-    """Lead to the log-in and back; a form that was sent waits in its page (`Unsent`), and can be sent afterwards."""
+    """Lead to the log-in and back; a form that was sent is held in the log-in's page, and offered afterwards."""
+    studies = resolve_url("console:studies")
     if request.headers.get("HX-Request"):
         # A part of a page must not become a log-in form: the browser is sent there as a whole.
-        here = urlsplit(request.headers.get("HX-Current-URL", "")).path
-        return HttpResponse(headers={"HX-Redirect": redirect_to_login(here or resolve_url("console:studies")).url})
+        here = urlsplit(request.headers.get("HX-Current-URL", ""))._replace(scheme="", netloc="").geturl()
+        return HttpResponse(headers={"HX-Redirect": redirect_to_login(here or studies).url})
     if request.method == "POST":
-        page = {"form": AuthenticationForm(request), "next": resolve_url("console:studies"), "was_sent": True}
-        return render(request, "console/login.html", page | {UNSENT: sealed(request)}, status=401)
+        sent = form_of(request)
+        sealed = signing.dumps(sent, salt=UNSENT, compress=True) if sent else ""
+        page = {"form": AuthenticationForm(request), "next": studies, "was_sent": True, UNSENT: sealed}
+        return render(request, "console/login.html", page, status=401)
     return redirect_to_login(request.get_full_path())
 
 
-UNSENT = "unsent"  # the field of the log-in form, and the salt of its signature
-Fields = list[tuple[str, list[str]]]
+UNSENT = "unsent"  # the log-in form's field with another form, and the salt of that form's signature
+LONGEST_WAIT = timedelta(hours=12)
+Form = tuple[str, list[tuple[str, list[str]]]]  # its address, and the values of its fields
 
 
-def sealed(request: HttpRequest) -> str:
-    """The form that somebody without an account's session sent, signed; empty if it has files or passwords."""
-    fields = fields_of(request)
+def form_of(request: HttpRequest) -> Form | None:
+    """The form that was sent; None with files, which cannot be sent again, or passwords, which no page repeats."""
+    fields = [(name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"]
     if request.FILES or any("password" in name for name, _ in fields):
-        return ""
-    return signing.dumps((request.get_full_path(), fields), salt=UNSENT, compress=True)
+        return None
+    return request.get_full_path(), fields
 
 
-def fields_of(request: HttpRequest) -> Fields:
-    return [(name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken"]
-
-
-def offer_unsent(request: HttpRequest, path: str, fields: Fields, why: str, status: int = 200) -> HttpResponse:
+def offer_again(request: HttpRequest, form: Form, why: str, status: int = 200) -> HttpResponse:
     """Show the page whose button sends a form that was not taken."""
-    return render(request, "console/unsent.html", {"path": path, "fields": fields, "why": why}, status=status)
+    return render(request, "console/unsent.html", {"path": form[0], "fields": form[1], "why": why}, status=status)
+
+
+def offer_unsent(request: HttpRequest) -> HttpResponse | None:
+    """Offer the form that the log-in held; None if it held none that this server signed."""
+    try:
+        form = signing.loads(request.POST.get(UNSENT, ""), salt=UNSENT, max_age=LONGEST_WAIT)
+    except signing.BadSignature:
+        return None
+    return offer_again(request, form, "You were logged out when you sent your form")
 
 
 def refuse_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form without a valid CSRF token: one from a page of ours that is older than the log-in can be sent."""
+    """Answer a form without a valid CSRF token: one from a page of ours, older than the log-in, can be sent again."""
     use_english(request)
     is_ours = request.headers.get("Origin") == f"{request.scheme}://{request.get_host()}"
-    if not is_ours or request.FILES:
+    form = form_of(request) if is_ours else None
+    if form is None:
         return render(request, "console/refused_form.html", status=403)
     if not request.user.is_authenticated:
         return ask_to_log_in(request)
-    why = "You have logged in since this page was opened."
-    return offer_unsent(request, request.get_full_path(), fields_of(request), why, status=403)
+    return offer_again(request, form, "You have logged in since you opened the page of your form", status=403)
 
 
 @contextmanager

@@ -142,8 +142,9 @@ def is_hidden(name: str, row: table.Row) -> bool:
 
 
 def is_log_in(answer: HttpResponse) -> bool:
-    is_sent_there = answer.status_code == 302 and answer["Location"].startswith("/console/login/")
-    return is_sent_there or (answer.status_code == 401 and "you were logged out" in said(answer).lower())
+    if answer.wsgi_request.method == "POST":
+        return answer.status_code == 401 and "You were logged out, so nothing has changed yet." in said(answer)
+    return answer.status_code == 302 and answer["Location"].startswith("/console/login/")
 
 
 # Without a figure, a benchmark's sources and answers to it, or what a bundle is made of.

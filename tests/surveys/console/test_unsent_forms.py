@@ -48,7 +48,7 @@ def notes() -> list[str]:
 
 def test_form_of_somebody_logged_out_is_sent_after_the_log_in(client: Client, address: str) -> None:
     asked = client.post(address, {"text": TEXT, "csrfmiddlewaretoken": token_of(client)})
-    assert asked.status_code == 401 and "you can send it then" in asked.content.decode() and not notes()
+    assert asked.status_code == 401 and "you can send your form again" in asked.content.decode() and not notes()
     wrong = client.post("/console/login/", fields_of(asked) | LOGIN | {"password": "wrong"})
     offered = client.post("/console/login/", fields_of(wrong) | LOGIN)
     assert "Nothing is lost" in offered.content.decode() and f'action="{address}"' in offered.content.decode()
@@ -86,7 +86,16 @@ def test_neither_passwords_nor_files_are_held(client: Client, address: str) -> N
     secret = {"old_password": "hunter2", "new_password1": "hunter3"}
     for form in (secret, {"text": TEXT, "file": BytesIO(b"rows")}):
         asked = client.post("/console/account/", form | {"csrfmiddlewaretoken": token_of(client)})
-        assert asked.status_code == 401 and "Log in, go back, and send it again" in " ".join(
+        assert asked.status_code == 401 and "Log in, go back, and fill in the form again" in " ".join(
             asked.content.decode().split()
         )
         assert "unsent" not in fields_of(asked)
+
+
+def test_passwords_sent_from_an_older_page_are_in_no_page(client: Client, address: str) -> None:
+    old = token_of(client)
+    client.post("/console/login/", LOGIN | {"csrfmiddlewaretoken": old})
+    for path in ("/console/login/", "/console/account/"):
+        sent = {"password": "hunter2", "new_password1": "hunter2", "csrfmiddlewaretoken": old}
+        refused = client.post(path, sent, headers=ORIGIN)
+        assert refused.status_code == 403 and "hunter2" not in refused.content.decode()
