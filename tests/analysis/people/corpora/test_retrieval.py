@@ -52,6 +52,15 @@ def test_vectors_come_back_as_they_went_in(monkeypatch: pytest.MonkeyPatch, at_o
     assert read_all(corpus, "another model") == {}
 
 
+def test_a_shorter_hash_moves_no_other() -> None:
+    corpus, matrix, hashes = make_embedded(3)
+    corpus.conversations.filter(sha256=hashes[1]).update(sha256="short")
+    loaded = {key.strip(): row for key, row in read_all(corpus).items()}
+    assert all(
+        np.array_equal(loaded[key], row) for key, row in zip([hashes[0], "short", hashes[2]], matrix, strict=True)
+    )
+
+
 def test_nearest_are_those_of_a_sorted_product() -> None:
     corpus, matrix, hashes = make_embedded(40)
     questions = unit_vectors(3, seed=2)
