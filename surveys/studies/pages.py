@@ -116,7 +116,7 @@ def offer_unsent(request: HttpRequest) -> HttpResponse | None:
         form = signing.loads(request.POST.get(UNSENT, ""), salt=UNSENT, max_age=LONGEST_WAIT)
     except signing.BadSignature:
         return None
-    return offer_again(request, form, "You were logged out when you sent your form")
+    return offer_again(request, form, "You were logged out.")
 
 
 def refuse_form(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -128,7 +128,7 @@ def refuse_form(request: HttpRequest, reason: str = "") -> HttpResponse:
         return render(request, "console/refused_form.html", status=403)
     if not request.user.is_authenticated:
         return ask_to_log_in(request)
-    return offer_again(request, form, "You have logged in since you opened the page of your form", status=403)
+    return offer_again(request, form, "You have logged in since you opened the form.", status=403)
 
 
 @contextmanager

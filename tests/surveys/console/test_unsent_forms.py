@@ -51,7 +51,7 @@ def test_form_of_somebody_logged_out_is_sent_after_the_log_in(client: Client, ad
     assert asked.status_code == 401 and "you can send your form again" in asked.content.decode() and not notes()
     wrong = client.post("/console/login/", fields_of(asked) | LOGIN | {"password": "wrong"})
     offered = client.post("/console/login/", fields_of(wrong) | LOGIN)
-    assert "Nothing is lost" in offered.content.decode() and f'action="{address}"' in offered.content.decode()
+    assert "nothing is lost" in offered.content.decode() and f'action="{address}"' in offered.content.decode()
     assert not notes()
     assert fields_of(offered)["text"] == TEXT
     client.post(address, fields_of(offered))
