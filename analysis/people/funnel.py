@@ -231,10 +231,10 @@ def say_use_not_asked(corpus: Corpus) -> str:
     unasked, total = kept.filter(**{"verdicts__assistant-use__asked": 0}).count(), kept.count()
     if not unasked:
         return ""
-    whom = "the" if unasked == total else f"{unasked:,} of the"
+    whom = f"{'the' if unasked == total else f'{unasked:,} of the'} {plural(total, 'kept user')}"
     return (
-        f"No model has been asked about {whom} {plural(total, 'kept user')}: whether they use the assistant as a "
-        "person would. Ask about use, then filter again; or filter with “Without assistant use”."
+        f"No model has been asked whether {whom} {'uses' if unasked == 1 else 'use'} the assistant as a person would. "
+        "Ask about use, then filter again; or filter with “Without assistant use”."
     )
 
 

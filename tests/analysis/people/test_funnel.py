@@ -250,7 +250,7 @@ def test_a_model_is_asked_of_the_language_that_labels_name_and_all_of_it_must_be
 def test_use_as_an_assistant_is_asked_or_waived_before_anything_is_concluded() -> None:
     rows = make_person("user", talk("user", 3))
     people("corpus", "filter")
-    words = r"No model has been asked about the 1 kept user: .* By command: people corpus ask assistant-use"
+    words = r"No model has been asked whether the 1 kept user uses .* By command: people corpus ask assistant-use"
     with pytest.raises(PeopleError, match=words):
         conversations_to_ask(rows[0].corpus, "extract")
     keep_verdicts("assistant-use", [(row.pk, "", 0.9) for row in rows], "scripted")

@@ -265,14 +265,14 @@ def test_next_step_leads_from_conversations_to_annotators(
 
 def test_next_step_leads_to_the_question_about_use_where_no_model_was_asked(corpus: Corpus) -> None:
     people("corpus", "filter")
-    words = "No model has been asked about the 1 kept user: whether they use the assistant as a person would. Ask about"
+    words = "No model has been asked whether the 1 kept user uses the assistant as a person would. Ask about"
     page = as_account("researcher").get(reverse("people:corpus", args=["teas", "corpus"]))
     assert f'id="next" class="button primary" href="{address("assistant-use")}"' in page.content.decode()
     for shown in (lines_of(page), lines_of(as_account("researcher").get(address()))):
         assert words in shown and "people corpus ask" not in shown
     corpus.users.update(left_out_by="", conversations=1)
     CorpusUser.objects.filter(key="rare").update(verdicts={"assistant-use": {"asked": 1}})
-    assert standing(corpus).use_not_asked.startswith("No model has been asked about 1 of the 2 kept users: ")
+    assert standing(corpus).use_not_asked.startswith("No model has been asked whether 1 of the 2 kept users uses ")
 
 
 def test_what_no_longer_holds_waits(corpus: Corpus, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
