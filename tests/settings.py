@@ -22,3 +22,4 @@ from fieldstudy.settings import *  # noqa: E402, F403 - reads the addresses that
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # logging in is not what the tests measure
 WHITENOISE_AUTOREFRESH = True  # each test's client would look through all static files first
+LIMIT_FACTOR = 0  # a worker's log-ins of an hour come from one address; tests of the limits set a factor
