@@ -291,7 +291,7 @@ LOGIN_REDIRECT_URL = "console:studies"
 CONSOLE_FRAME = "analysis.notices.entries.frame_of"  # the frame around a study's pages
 LOGOUT_REDIRECT_URL = "console:login"
 
-# A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 413.
+# A 200 kB answer with its HTML flavour and drafts in %-encoding needs room; more is refused with 400.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000  # the editor sends a dozen a prompt
 

@@ -22,6 +22,7 @@ from analysis.exports.formats import FORMATS
 from analysis.exports.people_tables import Selection
 from surveys.models import Study
 from surveys.studies.imports.actions import ACTOR, Options, Report, StudyAction, arg, flag, say, writing
+from surveys.studies.wording import plural
 
 
 class Command(StudyAction):
@@ -62,7 +63,7 @@ def write_files(study: Study, folder: Path, options: Options) -> Iterator[Report
             began = time.monotonic()
             export = begin_export(study, ACTOR, table, kind, selection)
             lines.append(write_export(export, folder))
-            say(f"{lines[-1]['name']}: {export.rows:,} rows in {time.monotonic() - began:.1f} s")
+            say(f"{lines[-1]['name']}: {plural(export.rows, 'row')} in {time.monotonic() - began:.1f} s")
             yield describe(lines[-1], export.rows)
     document = json.dumps(as_document(codebook), ensure_ascii=False, indent=2)
     for name, text in (("codebook.json", document), ("codebook.md", as_markdown(codebook))):

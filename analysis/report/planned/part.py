@@ -285,7 +285,7 @@ PART = Part(
     {
         "as_planned": "Each hypothesis of the study file, a minus b: supported where its p, corrected over its family "
         "(Holm), is at most alpha, it lies on the planned side and its 95 % interval reaches the smallest difference "
-        "that matters; equal where the interval lies within the bounds."
+        "that matters. For an expected equality p is that of its bounds: equal within them, contradicted beyond them."
     },
     intervals=intervals("planned", "unit", "hypotheses.*.ci"),
     tables=(TABLE, LOOKS, DEVIATIONS),

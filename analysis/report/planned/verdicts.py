@@ -19,22 +19,19 @@ UNITS = {"entropy_bits": "bits", "jsd_excess": "bits", ALPHA: COEFFICIENT, KAPPA
 
 
 def p_of(expected: str, smallest: float, found: Tested) -> float | None:
-    """The p that is corrected over the family: for `equal`, of a difference beyond the bounds; else, of none."""
-    return found.p_within(smallest) if expected == EQUAL else found.p
+    """The p that is corrected over the family: for `equal`, of the bounds; else, of no difference."""
+    return found.p_of_bounds(smallest) if expected == EQUAL else found.p
 
 
 def decide(expected: str, smallest: float, value: float | None, ci: Interval | None, passes: bool) -> str:
     """Decide a verdict. `passes`: whether p, corrected over the family, is at most alpha. A difference is supported if
     it is on the planned side and its interval reaches the smallest one that matters.
     """
-    if value is None or ci is None:
+    if value is None or ci is None or not passes:
         return NOT_APART
     low, high = ci
     if expected == EQUAL:
-        outside = low > smallest or high < -smallest
-        return WITHIN if passes else CONTRADICTED if outside else NOT_APART
-    if not passes:
-        return NOT_APART
+        return WITHIN if abs(value) <= smallest else CONTRADICTED
     side = 1 if expected == MORE or expected == DIFFERENT and value > 0 else -1
     if side * value < 0:
         return CONTRADICTED

@@ -32,17 +32,18 @@ class Tested:
     freedom: float = np.inf
     why: str | None = None
 
-    def p_within(self, bound: float) -> float | None:
-        """p of a difference of `bound` or more, either way: the larger of two one-sided tests, doubled.
+    def p_of_bounds(self, bound: float) -> float | None:
+        """Within ±`bound`, p of a difference of `bound` or more, either way; beyond it, of one of `bound` or less.
 
-        So it is at most 0.05 if the 95 % interval lies within the bounds (Schuirmann 1987, J. Pharmacokinet. Biopharm.
-        15:657-680, at half the usual level).
+        Each is the larger of two one-sided tests, doubled: at most 0.05 if the 95 % interval lies within the bounds
+        (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657-680, at half the usual level), or all beyond one of them.
         """
         if self.value is None or self.ci is None:
             return None
-        ends = (self.value - self.ci[0], self.ci[1] - self.value)
-        rooms = (self.value + bound, bound - self.value)
-        return max(end_p(room, end, self.freedom) for room, end in zip(rooms, ends, strict=True))
+        low, high = self.value - self.ci[0], self.ci[1] - self.value
+        if abs(self.value) > bound:
+            return end_p(abs(self.value) - bound, low if self.value > 0 else high, self.freedom)
+        return max(end_p(self.value + bound, low, self.freedom), end_p(bound - self.value, high, self.freedom))
 
 
 def end_p(room: float, end: float, freedom: float) -> float:

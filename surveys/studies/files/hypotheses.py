@@ -12,7 +12,7 @@ from surveys.studies.files.kinds import KINDS
 from surveys.studies.files.lines import Misfits, Study, numbered
 from surveys.studies.files.values import Line, Slug, entries, listed, matching, nearest, number, one_of, within
 
-TESTS_VERSION = 6  # raise it if the tests or verdicts of hypotheses give other results: launches and reports name it
+TESTS_VERSION = 7  # raise it if the tests or verdicts of hypotheses give other results: launches and reports name it
 
 # The measures that a hypothesis can be about, with the kind of prompt that has them; "" is any.
 MEASURES = {

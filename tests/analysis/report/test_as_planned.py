@@ -20,6 +20,7 @@ from analysis.report.planned.looks import ACTION, END, Standing, looks_taken, st
 from analysis.report.planned.part import LookError, hypothesis_rows, judge, say_verdict, take_look
 from analysis.report.planned.verdicts import decide, say_verdicts
 from analysis.report.reports import Reporting, report
+from analysis.stats.hypotheses import tested
 from analysis.stats.hypotheses.tested import level_at, spent_at
 from benchmarks.claims import World, make_data
 from surveys.models import AuditEvent, Participant, Study
@@ -50,7 +51,9 @@ ASSAM = Hypothesis("assam", "Assam is named.", "item_share", "field/chatgpt", "d
         ("less", 0.1, (-0.40, -0.22), True, "supported"),
         ("different", 0.0, (-0.40, -0.22), True, "supported"),
         ("equal", 0.2, (-0.1, 0.1), True, "equal within bounds"),
-        ("equal", 0.2, (0.25, 0.47), False, "contradicted"),
+        ("equal", 0.2, (0.25, 0.47), True, "contradicted"),
+        ("equal", 0.2, (-0.47, -0.25), True, "contradicted"),
+        ("equal", 0.2, (0.25, 0.47), False, "not told apart"),
         ("equal", 0.2, (0.1, 0.3), False, "not told apart"),
     ],
 )
@@ -411,6 +414,17 @@ def test_p_and_verdict_agree_where_a_hypothesis_has_no_p() -> None:
     rows = [row | {"a": side, "b": side} | found, row | {"a": side, "b": side, "value": None, "ci": None, "p": None}]
     judge(rows, float, None)
     assert [(each["p_holm"], each["verdict"]) for each in rows] == [(0.08, "not told apart"), (None, "not told apart")]
+
+
+@pytest.mark.parametrize(("family", "verdict"), [(1, "contradicted"), (2, "not told apart")])
+def test_an_expected_equality_is_contradicted_by_its_p_in_the_family(family: int, verdict: str) -> None:
+    """The 95 % interval lies beyond the bounds either way."""
+    found = tested.Tested(0.3, (0.21, 0.39), None)
+    row = {"family": "main", "alpha": 0.05, "expected": "equal", "smallest": 0.2, "measure": "item_share"}
+    row |= dict.fromkeys("ab", {"n": 30, "unit": "person"}) | {"value": found.value, "ci": found.ci}
+    rows = [row | {"p": p} for p in (found.p_of_bounds(0.2), 0.9)[:family]]
+    judge(rows, float, None)
+    assert 0.025 < rows[0]["p"] < 0.05 and rows[0]["verdict"] == verdict
 
 
 def test_a_planted_difference_is_supported_and_the_other_way_contradicted() -> None:

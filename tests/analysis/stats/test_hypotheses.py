@@ -45,12 +45,27 @@ def test_without_an_error_a_difference_has_no_p_and_says_why() -> None:
     assert tested.of_error(1.0, 0.1, 4).why == FEW_UNITS
 
 
-@pytest.mark.parametrize(("ends", "within"), [((-0.04, 0.06), True), ((-0.11, 0.09), False), ((0.02, 0.099), True)])
-def test_p_of_bounds_is_at_most_five_percent_where_the_interval_lies_within(ends: tuple, within: bool) -> None:
+@pytest.mark.parametrize(
+    ("ends", "passes"),
+    [
+        ((-0.04, 0.06), True),
+        ((-0.11, 0.09), False),
+        ((0.02, 0.099), True),
+        ((0.099, 0.3), False),
+        ((0.101, 0.3), True),
+        ((-0.3, -0.101), True),
+    ],
+)
+def test_p_of_bounds_is_at_most_five_percent_where_the_interval_lies_within_or_beyond(
+    ends: tuple[float, float], passes: bool
+) -> None:
     found = tested.Tested(sum(ends) / 2, ends, None)
-    assert (found.p_within(0.1) <= 0.05) == within
-    edge = tested.Tested(0.0, (-0.1, 0.1), None)
-    assert edge.p_within(0.1) == pytest.approx(0.05)
+    assert (found.p_of_bounds(0.1) <= 0.05) == passes
+
+
+@pytest.mark.parametrize("ends", [(-0.1, 0.1), (0.1, 0.3), (-0.3, -0.1)])
+def test_p_of_bounds_is_five_percent_where_the_interval_ends_at_one(ends: tuple[float, float]) -> None:
+    assert tested.Tested(sum(ends) / 2, ends, None).p_of_bounds(0.1) == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(
