@@ -105,6 +105,9 @@ ASK = (
 def run_ask(corpus: Corpus, options: Options, show: Show) -> Report:
     kind = find_kind(options.get("task", "extract"), options["instruction"])
     if kind.conversations:
+        for name in ("prompts", "sample"):
+            if options.get(name):
+                raise CommandError(f"--{name} is for candidates only: leave it out.")
         plan = partial(plan_conversations, kind, corpus, options["endpoint"])
     elif options["prompts"]:
         wanted = candidate_tasks(corpus, find_prompts(options["prompts"]), options["sample"] or "")

@@ -102,6 +102,9 @@ def test_language_verdicts_reach_the_funnel() -> None:
     make_fake()
     corpus = corpus_of("I live in Leeds.")
     make_person("boris", [[f"Где находится библиотека {n}?"] * 6 for n in range(3)], corpus)
+    for option in ("--prompts", "--sample"):
+        with pytest.raises(CommandError, match=f"{option} is for candidates only"):
+            people(corpus.name, "ask", "language", "--endpoint", "scripted", option, "teas")
     report = people(corpus.name, "ask", "language", "--endpoint", "scripted")
     assert report["read"] == ConversationVerdict.objects.filter(question="language").count() == 7
     after = people(corpus.name, "filter")
