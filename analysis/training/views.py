@@ -46,7 +46,7 @@ from analysis.training.fitting import USUAL, TrainingSettings
 from analysis.training.jobs import train_next
 from analysis.training.own_users import say_gain
 from analysis.training.study_labels import SOURCES
-from surveys.models import Study
+from surveys.models import Study, locks
 from surveys.studies import audit
 from surveys.studies.access import Role
 from surveys.studies.pages import FORM, may, page_of, show, show_live, study_page
@@ -123,6 +123,7 @@ def start_training(request: HttpRequest, form: TrainingForm) -> TrainedModel | N
     settings = TrainingSettings(**USUAL.get(tier, USUAL["encoder"]))
     try:
         with transaction.atomic():
+            locks.hold("trainings", 0)  # the second of two who take one name at once is told so
             if TrainedModel.objects.filter(name=name).exists():
                 raise TrainingError(f"There is a model called {name} already; choose another name.")
             jobs.look(study, task, settings)

@@ -1,5 +1,6 @@
 """From a study's own labels by annotators to a third kind of rater, beside people and judges."""
 
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from tests.analysis.training.training_samples import TOPICS
 from tests.factories import make_annotation_study, make_annotator, make_items
 from tests.roles import as_account, make_roles
 from tests.surveys.console.console_pages import lines_of
+from tests.surveys.participation.threads import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 
@@ -194,3 +196,17 @@ def test_an_owner_starts_a_training_on_the_labels_of_people(monkeypatch: pytest.
     event = AuditEvent.objects.filter(study=study).latest("number")
     assert (event.action, event.subject) == ("training started", "ours")
     assert "already; choose another name" in lines_of(owner.post(here, form))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_begin_a_training_under_one_name_at_once_the_other_is_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_roles(labelled_study(48))
+    monkeypatch.setattr(train_next, "delay", lambda: None)
+    here, form = "/console/teas/models/", {"name": "ours", "task": "relevance", "tier": "frozen"}
+    owners = [as_account("owner") for _ in range(2)]
+    pages = at_once([partial(owner.post, here, form) for owner in owners])
+    assert sorted(page.status_code for page in pages) == [302, 422]
+    assert ["already; choose another name" in lines_of(page) for page in pages if page.status_code == 422] == [True]
+    assert TrainedModel.objects.count() == 1
