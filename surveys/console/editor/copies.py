@@ -84,7 +84,7 @@ def is_untouched(copy: WorkingCopy, definition: Definition) -> bool:
 
 
 def save(copy: WorkingCopy, revision: int, text: str) -> bool:
-    """Save the text; False if another window saved since `revision`. Raises StudyError if no file can hold it."""
+    """Save the text; False if another window has saved another one. Raises StudyError if no file can hold it."""
     if len(text.encode()) > LARGEST_FILE or "\0" in text:
         raise StudyError(f"The file would have more than {LARGEST_FILE:,} bytes, or characters that no file can hold.")
     if text == copy.text:
@@ -92,7 +92,7 @@ def save(copy: WorkingCopy, revision: int, text: str) -> bool:
     mine = WorkingCopy.objects.filter(pk=copy.pk, revision=revision)
     changed = mine.update(text=text, revision=F("revision") + 1, saved_at=timezone.now())
     copy.refresh_from_db()
-    return bool(changed)
+    return bool(changed) or copy.text == text
 
 
 @dataclass(frozen=True)

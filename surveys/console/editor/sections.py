@@ -75,6 +75,10 @@ class SectionPart:
     faults: list[StudyFault] = field(default_factory=list)
 
     @property
+    def place(self) -> str:
+        return self.name
+
+    @property
     def one(self) -> str:
         """The name of one entry, for the button that adds one."""
         return {"hypotheses": "Hypothesis"}.get(self.name, self.title.removesuffix("s"))

@@ -75,18 +75,18 @@ def edit(request: HttpRequest, copy: WorkingCopy, section: str = "about") -> Htt
         return redirect("editor:text", copy.pk)
     if request.method != "POST":
         return section_page(request, copy, section)
-    unsaved = changes_in(request, copy, section)
-    if number_in(request) != copy.revision:
+    do, unsaved = request.POST.get("do", ""), changes_in(request, copy, section)
+    if number_in(request) != copy.revision and (unsaved or do != "make"):  # a double click changes nothing anew
         return section_page(request, copy, section, 409, unsaved=unsaved)
     try:
-        text = arranged(with_changes(copy.text, unsaved), request.POST.get("do", ""))
+        text = arranged(with_changes(copy.text, unsaved), do)
         if not copies.save(copy, copy.revision, text):
             return section_page(request, copy, section, 409, unsaved=unsaved)
     except (writing.CannotWriteError, StudyError) as fault:
         return section_page(request, copy, section, 422, unsaved=unsaved, problem=str(fault))
-    return redirect(
-        f"{reverse('editor:edit', args=[copy.pk, section])}{anchor_after(request.POST.get('do', ''), text)}"
-    )
+    if do == "make":
+        return made(request, copy, copy.revision)
+    return redirect(f"{reverse('editor:edit', args=[copy.pk, section])}{anchor_after(do, text)}")
 
 
 def number_in(request: HttpRequest) -> int:
@@ -223,9 +223,15 @@ def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpRespo
         text = with_changes(copy.text, changes_in(request, copy, section))
     except writing.CannotWriteError:
         text = copy.text
-    return render(request, "editor/_standing.html", standing_of(copy, text, section))
+    page = standing_of(copy, text, section)
+    parts = page["parts_by_section"].get(section, ())
+    cards = [card for part in parts for card in part.cards]
+    fields = [each for card in cards for each in card.fields]
+    page["faulty"] = [each for each in (*parts, *cards, *fields) if each.faults]
+    return render(request, "editor/_standing.html", page)
 
 
+@csp_update({"frame-src": [SELF]})
 @copy_page(FORM)
 def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """Edit the whole file as one text."""
@@ -234,8 +240,10 @@ def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
         posted = writing.plain(request.POST.get("text", ""))
         text = copy.text if posted == writing.plain(copy.text) else writing.with_ends_of(copy.text, posted)
         try:
-            if number_in(request) == copy.revision and copies.save(copy, copy.revision, text):
-                return redirect("editor:text", copy.pk)
+            is_made = request.POST.get("do") == "make"
+            is_newest = number_in(request) == copy.revision or (is_made and text == copy.text)
+            if is_newest and copies.save(copy, copy.revision, text):
+                return made(request, copy, copy.revision) if is_made else redirect("editor:text", copy.pk)
             status = 409
         except StudyError as fault:
             status = 422
@@ -320,11 +328,15 @@ def edit_study(request: HttpRequest) -> HttpResponse:
 @copy_page(require_POST)
 def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """Make the study, or its next version."""
+    return made(request, copy, number_in(request))
+
+
+def made(request: HttpRequest, copy: WorkingCopy, revision: int) -> HttpResponse:
     amendment, against = request.POST.get("amendment", "").strip(), request.POST.get("against", "")
     if not copy.study and not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)
     try:
-        study, outcome = copies.make(copy, request.user, amendment, number_in(request), against)
+        study, outcome = copies.make(copy, request.user, amendment, revision, against)
     except StudyError as fault:
         messages.error(request, str(fault))
         if not copies.check(copy).is_readable:

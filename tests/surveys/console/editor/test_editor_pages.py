@@ -49,16 +49,20 @@ def site(owner: AbstractUser) -> Client:
     return client
 
 
-def send(site: Client, copy: WorkingCopy, section: str, revision: int = 0, **changes: str) -> HttpResponse:
+def send(
+    site: Client, copy: WorkingCopy, section: str, revision: int = 0, follow: bool = False, **changes: str
+) -> HttpResponse:
     """Send a section's form with these fields changed; `do` is the button pressed."""
     form = as_posted(fields_of(copy.text))
     names = {name.replace("__", "."): value for name, value in changes.items()}
     data = {name: form.getlist(name) for name in form} | {"revision": revision or copy.revision} | names
-    return site.post(reverse("editor:edit", args=[copy.pk, section]), data)
+    return site.post(reverse("editor:edit", args=[copy.pk, section]), data, follow=follow)
 
 
 def make(site: Client, copy: WorkingCopy, page: str = "", **form: str) -> HttpResponse:
-    """Send the form that makes the study, from `page` or, without one, from the page as it is now."""
+    """Make the study, or its next version as `page` lists it or, without one, as the page does now."""
+    if not copy.study:
+        return send(site, copy, "about", follow=True, do="make")
     page = page or site.get(reverse("editor:first", args=[copy.pk])).content.decode()
     address = reverse("editor:make", args=[copy.pk])
     hidden = dict(HIDDEN.findall(page.partition(f'action="{address}"')[2].partition("</form>")[0]))
@@ -216,6 +220,32 @@ def test_faults_stand_at_their_fields_and_money_follows(site: Client, owner: Abs
     assert copy.revision == 1
 
 
+def test_what_is_typed_is_checked_where_it_stands(site: Client, owner: AbstractUser) -> None:
+    copy = begin(owner, TEAS, "a file")
+    form = as_posted(fields_of(copy.text)) | {"minutes": "soon"}
+    page = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
+    assert 'id="e-minutes" hx-swap-oob="true"' in page and page.count('class="errors"') == 1
+    assert "1 to fix" in page.partition('id="sections"')[2] and "disabled" in page.partition('id="make"')[2]
+    form["minutes"] = "10"
+    page = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
+    assert "to fix" not in page.replace("Nothing is left to fix.", "") and "disabled" not in page
+
+
+@pytest.mark.parametrize("where", ["edit", "text"])
+def test_the_study_is_made_of_what_is_typed_and_once(site: Client, owner: AbstractUser, where: str) -> None:
+    copy = begin(owner, TEAS, "a file")
+    address = reverse(f"editor:{where}", args=[copy.pk, *(["about"] if where == "edit" else [])])
+    new = copy.text.replace('title = "Teas"', 'title = "Teas by day"')
+    typed = {"text": new} if where == "text" else as_posted(fields_of(copy.text)) | {"title": "Teas by day"}
+    typed |= {"revision": str(copy.revision), "do": "make"}
+    for _ in range(2):  # a double click
+        assert site.post(address, typed)["Location"] == "/console/teas/setup/"
+    copy.refresh_from_db()
+    assert Study.objects.get().title == "Teas by day" and copy.text == new
+    late = typed | ({"text": new + "\n# late"} if where == "text" else {"title": "Late"})
+    assert site.post(address, late).status_code == 409 and Study.objects.get().title == "Teas by day"
+
+
 def test_entries_are_added_moved_and_removed(site: Client, owner: AbstractUser) -> None:
     copy = begin(owner, TEAS, "a file")
     slugs = [prompt["slug"] for prompt in writing.read(copy.text)["prompts"]]
@@ -239,10 +269,9 @@ def test_it_becomes_a_study_and_then_an_amendment(site: Client, owner: AbstractU
     assert seen.context["definition"].consent.text in parse_study(TEAS).consent.text
     assert "frame-ancestors 'self'" in seen["Content-Security-Policy"]
     assert site.post(reverse("editor:seen", args=[copy.pk, 0])).url.endswith("/1/")
-    page = site.get(reverse("editor:first", args=[copy.pk])).content.decode()
-    make(site, copy, page)
+    make(site, copy)
     study = Study.objects.get(slug="teas")
-    again = make(site, copy, page)  # a double click
+    again = make(site, copy)  # a double click
     assert again.request["PATH_INFO"] == reverse("console:setup", args=["teas"])
     assert "The study has been created already." in again.content.decode()
     assert copies.make(copy, owner, "", 1, "") == (study, "present")  # at the same moment: read before the first's end
