@@ -149,7 +149,8 @@ def study_stands(study: Study, counts: Counts) -> EntryStanding:
         step = Advice("A launch waits for a second person", WAITS.format(name), "console:change-state", ("launch",))
     elif study.state == Study.State.DRAFT:
         words, why = "not launched", "Nobody can take part before. A pilot tries it first."
-        step = Advice("Read and launch the study", why, "console:setup")
+        lacks_items = items_stand(study, counts).step if work_of(study) else None  # they come first
+        step = None if lacks_items else Advice("Read and launch the study", why, "console:setup")
     elif study.state == Study.State.PAUSED:
         words = "recruiting is paused"
         step = Advice("Resume recruiting", "Nobody new can begin.", "console:change-state", ("resume",))

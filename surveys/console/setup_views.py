@@ -12,7 +12,7 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from surveys.console.monitoring.people import CHECK_NAMES, DecisionError, start_preview
-from surveys.models import Study, StudyVersion, TeamRequest
+from surveys.models import AnnotationItem, Study, StudyVersion, TeamRequest
 from surveys.participation.steps import address, area_of
 from surveys.studies import keeping, lifecycle, second_person
 from surveys.studies.access import Role
@@ -241,8 +241,7 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
     asks = name == "launch" and "launch" in lifecycle.definition_of(request.study.current_id).second_person
     if request.method != "POST":
         page = setup_page(request.study, request.study.current) | {"asks": asks}
-        if name == "launch":
-            page["warnings"] = lifecycle.launch_warnings(page["definition"])
+        page["warnings"] = warnings_before(name, request.study, page["definition"])
         if asks:
             page["asked"] = second_person.waiting(request.study, "launch").first()
             page["stale"] = stale_launch(request.study, page["asked"])
@@ -259,6 +258,17 @@ def change_state(request: HttpRequest, name: str) -> HttpResponse:
         where = " and in the archive" if request.study.archived_at else ""
         messages.success(request, step.done or f"Done. The study is {state}{where} now.")
     return redirect(back)
+
+
+def warnings_before(name: str, study: Study, definition: Definition) -> list[str]:
+    """Warn before a launch or pilot of what nobody could take back."""
+    if name not in ("launch", "pilot"):
+        return []
+    items = study.annotation_items.filter(purpose=AnnotationItem.Purpose.WORK, pilot=name == "pilot")
+    where = " for the pilot" if name == "pilot" else ""
+    nothing = f"There are no items{where} yet: whoever comes finds nothing to judge. The page Items adds some."
+    found = [nothing] if definition.annotation and not items.exists() else []
+    return found + (lifecycle.launch_warnings(definition) if name == "launch" else [])
 
 
 def launch_by_two(request: HttpRequest) -> str:

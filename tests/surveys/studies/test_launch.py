@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from surveys.models import Study
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import read_study
 from surveys.studies.files.schema import Consent
 from surveys.studies.lifecycle import launch_warnings
-from tests.factories import make_definition, make_study
-from tests.surveys.console.console_pages import log_in
+from tests.factories import make_annotation_study, make_definition, make_items, make_study
+from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.studies.files.sample_study import read_german
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +28,26 @@ def test_page_that_launches_says_what_is_left_of_an_example() -> None:
     assert "stand in for benchmark items that are not imported" in page
     assert "No Prolific study id is given" in page
     assert "Look at this first" not in client.get(reverse("console:change-state", args=[study.slug, "pilot"])).text
+
+
+def test_annotators_get_items_before_their_study_is_launched() -> None:
+    study = make_annotation_study(slug="facts", kind="attribute")
+    Study.objects.update(state="draft")
+    client = log_in(study)
+
+    def warns(step: str) -> bool:
+        page = client.get(reverse("console:change-state", args=["facts", step])).text
+        return "whoever comes finds nothing to judge" in page
+
+    assert warns("launch") and warns("pilot")
+    assert "Next: Give annotators items." in lines_of(client.get("/console/facts/"))
+    make_items(study, 2)
+    assert not warns("launch") and warns("pilot")
+    assert "Next: Read and launch the study." in lines_of(client.get("/console/facts/"))
+    setup = lines_of(client.get("/console/facts/setup/"))
+    assert "Each item is labelled by" in setup
+    for of_chatbots in ("Prompts", "Chatbots", "first question", "When pasting"):
+        assert of_chatbots not in setup
 
 
 def test_study_of_ones_own_gives_no_warning() -> None:
