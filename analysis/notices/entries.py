@@ -116,7 +116,7 @@ def rows_of(study: Study, user: AbstractBaseUser) -> Iterator[QuerySet[Any]]:
             slots = Annotation.objects.filter(item__study=study)
             given = {"rows": Count("item", distinct=True), "rows_done": Count("pk"), "rows_now": Count("pk")}
         yield rows("labels", slots, **given)
-        yield rows("missing", Slot.objects.filter(item__study=study, item__pilot=False, done_at=None))
+        yield rows("main", Slot.objects.filter(item__study=study, item__pilot=False), rows_done=Count("done_at"))
         yield rows("pilot", AnnotationItem.objects.filter(study=study, pilot=True))
         yield rows("decisions", GateDecision.objects.filter(study=study))
 
@@ -159,6 +159,7 @@ def study_stands(study: Study, counts: Counts) -> EntryStanding:
 
 def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     is_live, step = study.state == Study.State.LIVE, None
+    wanted, given, _ = counts.numbers.get("main", (0, 0, 0))  # labels of the main study
     if name := counts.asked.get(TeamRequest.What.PAY):
         words = "A payment waits for a second person"
         step = Advice(words, WAITS.format(name), "paying:board")
@@ -171,9 +172,9 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
         why = f"{words}. The set-up has the link and the codes."
         is_ready = is_live and (counts.number("labels") or not work_of(study))
         step = Advice("Give people the link", why, "console:setup") if is_ready else None
-    elif is_live and counts.filled == counts.places:
-        words = "All places are filled"
-        missing = counts.number("missing")  # labels, for which people may come again
+    elif is_live and (0 < wanted == given or counts.filled == counts.places):
+        words = "Every label is there" if wanted == given > 0 else "All places are filled"
+        missing = wanted - given  # people may come again for them
         words += f", {plural(missing, 'label')} missing" if missing else ""
         step = None if missing else Advice("Close the study", f"{words}.", "console:change-state", ("close",))
     elif is_live and (slow := behind(counts.cells)):

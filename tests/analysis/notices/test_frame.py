@@ -218,6 +218,17 @@ def test_a_full_study_of_annotators_is_closed_once_all_labels_are_given() -> Non
     assert "Next: Close the study." in lines_of(client.get(first))
 
 
+def test_a_study_of_annotators_with_free_places_is_closed_once_all_labels_are_given() -> None:
+    study = make_annotation_study("live", places=2, overlap=1, items=1)
+    person, client = make_annotator(study), log_in(study)
+    address = reverse("console:study", args=["teas"])
+    assert "Close the study" not in lines_of(client.get(address))
+    annotate(person)
+    finish_annotating(person)
+    words = lines_of(client.get(address))
+    assert "Next: Close the study." in words and "Every label is there." in words
+
+
 def test_imported_labels_count_in_the_rail_and_in_the_list_of_people(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("item,annotator,label\n1,Ann,yes\n2,Ann,no\n1,Bob,yes\n")
     import_annotations("labels", tmp_path / "labels.csv", "tests")
