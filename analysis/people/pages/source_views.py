@@ -155,7 +155,9 @@ def corpora(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("people:corpus", request.study.slug, upload.corpus_name)
     shown = reads.corpora(request.user, request.study)
+    filtered = CorpusStep.objects.filter(name=CorpusStep.Name.FILTER, state=CorpusStep.State.DONE)
     page = {"form": form, "corpora": shown, "part_bytes": PART_BYTES, "most_bytes": MOST_BYTES}
+    page["filtered"] = set(filtered.values_list("corpus__name", flat=True))
     return show(request, "people/corpora.html", CORPORA, 422 if form.errors else 200, **page)
 
 

@@ -280,7 +280,7 @@ def test_file_with_a_fault_changes_nothing_unless_that_was_asked_for(study: Stud
     words = lines_of(as_account("researcher").get(address("corpus", "mine")))
     assert "chats.jsonl: nothing was imported. Faults: 1, beside 1 conversation that" in words and "line 2: " in words
     assert not Conversation.objects.exists() and not CorpusUpload.objects.exists()
-    assert "mine A friend CC-BY-4.0 0 0 0 0" in lines_of(as_account("researcher").get(address("corpora")))
+    assert "mine A friend CC-BY-4.0 0 – – 0" in lines_of(as_account("researcher").get(address("corpora")))
     with worker():
         bring(LINE + b"none\n", faulty="on", format="lmsys")
     assert Conversation.objects.count() == 1
