@@ -180,6 +180,8 @@ def what_waits(now: CorpusStanding) -> list[Due]:
             waits.append(Due(name, f"{label} was interrupted; start it again."))
         elif name in now.stale:
             waits.append(Due(name, f"{now.stale[name]} Do it again: {label.lower()}."))
+    if now.names_users and now.use_not_asked and NAMES.FILTER not in now.stale:
+        waits.append(Due(NAMES.ASSISTANT_USE, now.use_not_asked))
     for task in ASKED_OF_CONVERSATIONS:
         if now.unasked[task] and now.is_asked(task):
             number = plural(now.unasked[task], "conversation")
