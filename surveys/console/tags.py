@@ -11,6 +11,7 @@ from surveys.studies.wording import counted, two_digits
 register = template.Library()
 register.filter("counted", counted)
 register.filter("two_digits", two_digits)
+CODE = re.compile(r"`([^`\n]+)`")
 BOLD = re.compile(r"\*\*(?=\S)((?:<mark>[^<*]*</mark>|[^<*\n])+)(?<=\S)\*\*")
 
 
@@ -35,3 +36,9 @@ def render_block(block: str) -> list[str]:
 def with_bold(text: str) -> SafeString:
     """`**words**` as bold words, all else as it was written; escapes text that is not escaped yet."""
     return mark_safe(BOLD.sub(r"<b>\1</b>", conditional_escape(text)))  # noqa: S308 - escaped in the same line
+
+
+@register.filter
+def with_code(text: str) -> SafeString:
+    """`` `words` `` as code, all else as it was written; escapes text that is not escaped yet."""
+    return mark_safe(CODE.sub(r"<code>\1</code>", conditional_escape(text)))  # noqa: S308 - escaped in the same line

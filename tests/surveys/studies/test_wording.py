@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.utils.safestring import mark_safe
 
-from surveys.console.tags import with_bold
+from surveys.console.tags import with_bold, with_code
 from surveys.studies import wording
 
 
@@ -123,3 +123,7 @@ def test_levels_of_p_have_two_digits_and_no_row_of_zeros() -> None:
         "8 × 10⁻⁸",
         "0",
     ]
+
+
+def test_code_is_marked_and_nothing_else() -> None:
+    assert with_code("is `a<b`, and `c\nd` <i>") == "is <code>a&lt;b</code>, and `c\nd` &lt;i&gt;"
