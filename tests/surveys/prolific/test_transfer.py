@@ -24,7 +24,7 @@ from surveys.prolific.decisions import (
     propose,
     rows_of,
 )
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from surveys.prolific.transfer import pay_and_read_back, settle
 from tests.surveys.participation.threads import at_once
 from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, read_people, row_of

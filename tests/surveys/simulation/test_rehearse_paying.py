@@ -9,8 +9,7 @@ from surveys.models import Participant
 from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import decide, propose
-from surveys.prolific.mock.books import Books
-from surveys.prolific.mock.server import served
+from surveys.prolific.mock.server import Books, served
 from surveys.prolific.transfer import pay_and_read_back
 from surveys.simulation.demo import NotADemo
 
