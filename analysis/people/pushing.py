@@ -1,6 +1,5 @@
 """Turns merged attributes into items for annotators: the person's conversations, the attribute, its evidence."""
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from analysis.people.stages.portions import (
 from analysis.people.steps import ACTOR, NAMES, PeopleError, report_of, require_merged, require_open
 from surveys.annotation.items import push_items, work_of
 from surveys.models import Study
+from surveys.models.hashes import hash_text
 from surveys.reading.privacy import remove_personal
 from surveys.studies.files.payloads import LONGEST_HISTORY, MOST_ENTRIES
 
@@ -36,7 +36,7 @@ Turn = tuple[str, int]  # a conversation's hash and the number of a message in i
 
 def cluster_of(key: str) -> str:
     """The name of a user in items: the key, or its hash if the key does not fit on one line."""
-    return key if key.isprintable() and key == key.strip() else hashlib.sha256(key.encode()).hexdigest()
+    return key if key.isprintable() and key == key.strip() else hash_text(key)
 
 
 def studied_users(corpus: Corpus, sample: str = "") -> QuerySet[CorpusUser]:

@@ -10,7 +10,8 @@ from analysis.models.training import TrainingTask
 from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import Embedder, EmbeddingError, endpoint_embedder
 from analysis.stats.lexical import overlap, score_bm25
-from analysis.training.examples import Labelled, TrainingError, hash_text
+from analysis.training.examples import Labelled, TrainingError
+from surveys.models.hashes import hash_text
 from surveys.studies.wording import RaisedAs
 
 VERSION = "features 1"  # raise when a column changes: other versions' weights mean something else

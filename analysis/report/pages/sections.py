@@ -1,6 +1,5 @@
 """The sections of a page: a figure, and tables whose numbers have an interval and link to the texts behind them."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, Shown
 from analysis.report.parts import FIGURES, PARTS
 from surveys.models import Study
+from surveys.models.hashes import hash_text
 from surveys.studies.wording import language_name
 
 LONG = 330  # characters of a description
@@ -207,7 +207,7 @@ def make_figure(places: Places, name: str, narrow: bool = False, column: int = 0
 
 
 def key_of(kind: str, *about: Any) -> str:
-    return f"{kind}:{hashlib.sha256(json.dumps(about).encode()).hexdigest()}"
+    return f"{kind}:{hash_text(json.dumps(about))}"
 
 
 def key_in(places: Places, what: str) -> str:
