@@ -24,8 +24,16 @@ from analysis.training.evaluation import (
     threshold_on,
 )
 from analysis.training.examples import TEST, TRAIN, VALID, Labelled, TrainingError, check_groups
-from analysis.training.features import VERSION, Texts, baseline_scores, features_of
-from analysis.training.tiers.frozen import Frozen, choose_frozen, fit_frozen, value_of
+from analysis.training.tiers.frozen import (
+    VERSION,
+    Frozen,
+    Texts,
+    baseline_scores,
+    choose_frozen,
+    features_of,
+    fit_frozen,
+    value_of,
+)
 from surveys.models.hashes import hash_text
 from surveys.studies.wording import plural
 
