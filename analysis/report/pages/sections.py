@@ -225,11 +225,6 @@ def draw_once(key: str, make: Callable[[], Made]) -> Made:
     return found
 
 
-def find_drawing(places: Places, name: str) -> PageFigure | None:
-    """The figure if it has been drawn, else None; a page need not wait a second for it."""
-    return cache.get(key_in(places, f"page {name}"))
-
-
 def draw(places: Places, name: str) -> PageFigure:
     def make() -> PageFigure:
         wide, narrow = (make_figure(places, name, narrow=narrow) for narrow in (False, True))
@@ -275,7 +270,8 @@ def section_of(places: Places, name: str) -> dict[str, Any]:
 
 
 def figure_of(places: Places, name: str) -> dict[str, Any]:
-    return {"figure": name, **drawing_of(find_drawing(places, name))}
+    """The figure if it has been drawn; a page need not wait a second for it."""
+    return {"figure": name, **drawing_of(cache.get(key_in(places, f"page {name}")))}
 
 
 def drawing_of(drawing: PageFigure | None) -> dict[str, Any]:
