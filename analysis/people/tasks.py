@@ -11,9 +11,8 @@ from analysis.people.corpora.importing import ImportFailed
 from analysis.people.corpora.uploads import forget_stale, import_upload
 from analysis.people.funnel import FilterSettings, SettingError, filter_users
 from analysis.people.merging import merge_attributes
-from analysis.people.pushing import push_attributes
+from analysis.people.pushing import Portion, push_attributes
 from analysis.people.sampling import sample_users
-from analysis.people.stages.portions import Portion
 from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, note_failure, recheck_order, step_of
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault

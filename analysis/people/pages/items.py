@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.endpoints.owners.sharing import NotShared, require_use
 from analysis.models import Corpus
+from analysis.people.pushing import WHOLE, Portion
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
-from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
 from surveys.annotation.items import next_of, stages_of, work_of

@@ -9,7 +9,7 @@ from django.db.models import F
 
 from analysis.models import Attribute, Endpoint, Task
 from analysis.people.corpora.records import short_hash
-from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
+from analysis.people.pushing import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_kind, require_open
 from surveys.annotation.items import GENERATOR, RELEVANT_BY, next_of, push_items
 from surveys.models import AnnotationItem, Study
