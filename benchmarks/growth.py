@@ -125,8 +125,7 @@ def import_file(size: int) -> Found:
 def people(size: int) -> Found:
     from analysis.models import Corpus
     from analysis.people.corpora.embeddings import Embedder
-    from analysis.people.filters import FilterSettings
-    from analysis.people.funnel import filter_users
+    from analysis.people.funnel import FilterSettings, filter_users
     from analysis.people.merging import merge_attributes
     from analysis.people.sampling import sample_users
     from benchmarks.people import draw_vectors, fill

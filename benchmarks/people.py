@@ -68,8 +68,7 @@ def main() -> None:
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     from analysis.models import Corpus
     from analysis.people.corpora.embeddings import Embedder
-    from analysis.people.filters import FilterSettings
-    from analysis.people.funnel import filter_users
+    from analysis.people.funnel import FilterSettings, filter_users
     from analysis.people.merging import merge_attributes
     from analysis.people.sampling import sample_users
 

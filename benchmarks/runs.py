@@ -242,8 +242,7 @@ def make_corpus(calls: int):
     from django.db import connection
 
     from analysis.models import Corpus
-    from analysis.people.filters import FilterSettings
-    from analysis.people.funnel import filter_users
+    from analysis.people.funnel import FilterSettings, filter_users
     from benchmarks.people import CONVERSATIONS, TURNS
 
     corpus = Corpus.objects.create(name="simulated", format="wildchat")

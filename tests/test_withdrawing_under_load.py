@@ -45,10 +45,10 @@ from surveys.models import (
 )
 from surveys.participation.pasting.capture import save_draft
 from surveys.participation.steps import address
-from surveys.prolific.board import read_board
 from surveys.prolific.contact import ask_messages
 from surveys.prolific.decisions import DecisionError, decide, propose
 from surveys.prolific.draft import SetUpError
+from surveys.prolific.reconciliation import read_board
 from surveys.prolific.transfer import save_submissions
 from surveys.studies import lifecycle
 from surveys.studies.access import make_pseudonym

@@ -1,6 +1,5 @@
 """Measures how far annotators and judges agree, overall and in groups; caches results until an input changes."""
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +36,7 @@ from analysis.stats.agreement.labels import KIND_NAMES, compare_orders, read_may
 from analysis.stats.agreement.ratings import LEFT, NEITHER, RIGHT, measure_orders, measure_side_bias
 from surveys.annotation.items import REJECTED_BY
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
+from surveys.models.hashes import hash_text
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, SIDES
 from surveys.studies.labels import TRAINED, Label
 
@@ -73,7 +73,7 @@ def estimate_hypotheses(measuring: Measuring) -> list[Row]:
 
 
 def hash_inputs(inputs: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(inputs, default=str).encode()).hexdigest()
+    return hash_text(json.dumps(inputs, default=str))
 
 
 def fingerprint(measuring: Measuring) -> str:

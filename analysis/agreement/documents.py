@@ -1,6 +1,6 @@
 """The published JSON of agreement, derived from rows: plain values, with intervals under `ci` and reasons as `why`."""
 
-from analysis.stats.agreement.agreement import COEFFICIENTS, Row, beside, intervals, values
+from analysis.stats.agreement.agreement import COEFFICIENTS, Row, beside, every
 from analysis.stats.agreement.coefficients import MEASURES
 
 ALPHAS = ("nominal", "ordinal", "interval")
@@ -45,11 +45,11 @@ def group_document(row: Row) -> Row:
     pairwise = {"mean_pairwise": beside(row["means"], MEASURES)}
     if "n" not in row:
         return pairwise
-    alphas = values({name: row[f"alpha_{name}"] for name in ALPHAS})
+    alphas = every({name: row[f"alpha_{name}"] for name in ALPHAS}, "value")
     named = {name: row[name] for name in COEFFICIENTS}
     shape = {"n": row["n"], "units": row["units"], "alpha": alphas}
-    shape |= values({name: row[name] for name in COEFFICIENTS[len(ALPHAS) :]})
-    shape |= {"ci": intervals(named | {"kappa": row["means"]["kappa"]})} | pairwise | {"skew": row["skew"]}
+    shape |= every({name: row[name] for name in COEFFICIENTS[len(ALPHAS) :]}, "value")
+    shape |= {"ci": every(named | {"kappa": row["means"]["kappa"]}, "ci")} | pairwise | {"skew": row["skew"]}
     return with_shares(shape, "prevalence", row["shares"])
 
 

@@ -57,7 +57,7 @@ from analysis.report.planned.verdicts import say_verdicts
 from surveys.models import Annotation, AnnotationItem, Study
 from surveys.studies.files.schema import AnnotationWork
 from surveys.studies.labels import counted, rater_name
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 from surveys.studies.pages import address_without_page, as_file, saved_as, show, study_page
 
 HERE, DIFFERING = "agreement", "differing"
@@ -66,7 +66,7 @@ PAGE_SIZE = 50
 
 def work_of(study: Study) -> AnnotationWork:
     """Return the study's annotation work. Raises Http404 in studies without it, which have no pages of agreement."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     if work is None:
         raise Http404
     return work

@@ -3,7 +3,6 @@
 They are dropped with any person whose answers they rest on, and so are spellings that nobody else has.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -19,6 +18,7 @@ from analysis.answers.aliases import lock, rebuild
 from analysis.models import AliasDecision, Answer, AnswerDecision, MetricValue
 from analysis.models.runs import ASIDE
 from surveys.models import Participant, Study
+from surveys.models.hashes import hash_text
 from surveys.reading.answers import RULES_VERSION
 from surveys.studies.lifecycle import hold_withdrawals, withdrawals
 
@@ -87,7 +87,7 @@ def ask(statement: str, study: Study) -> tuple[Any, ...]:
 
 
 def hash_of(found: Sequence[Any]) -> str:
-    return hashlib.sha256(json.dumps([RULES_VERSION, *found], default=str).encode()).hexdigest()
+    return hash_text(json.dumps([RULES_VERSION, *found], default=str))
 
 
 def keep(study: Study, name: str, stamp: str, compute: Callable[[], Any]) -> Any:

@@ -24,6 +24,7 @@ from analysis.exports.people_tables import ORIGIN, ORIGIN_OF_ALL, Selection
 from surveys.models import Annotation, AnnotationItem, GateVerdict, Participant, Slot, Study
 from surveys.studies.files.kinds import PART, turn_back
 from surveys.studies.labels import (
+    PERSON,
     Label,
     counted,
     iter_labels,
@@ -184,7 +185,6 @@ class AnnotationRows:
 
 
 SAME = ("left", "state", "revision", "reason", "guidelines_version", "shown_at", "detail")
-PERSON = ("participant__origin", "participant__pid", "participant__pseudonym")
 FIELDS = (
     *("id", "judge", "labels", "opened", "active_ms", "trace", "created_at"),
     *("item__key", "item__pilot", "item__purpose", "version__number", "version__sha256", *PERSON, *SAME),

@@ -1,5 +1,6 @@
 """The API's refusals: all in one shape, declared in its schema, and of everything that the schema does not declare."""
 
+import io
 from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -11,12 +12,14 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound, ParseError, UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.parsers import FormParser, JSONParser, MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.settings import APISettings
 from rest_framework.views import APIView, exception_handler
 
+from surveys.reading.nesting import is_deep_json
 from surveys.studies.wording import say_offered
 
 TRUE = (True, "true")  # in a body
@@ -79,10 +82,22 @@ class ByAccept(DefaultContentNegotiation):
     settings = APISettings({"URL_FORMAT_OVERRIDE": None})
 
 
+class WholeJSONParser(JSONParser):
+    """Refuses what is nested too deeply."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        content = stream.read()
+        encoding = (parser_context or {}).get("encoding") or "utf-8"
+        if is_deep_json(content.decode(encoding, "replace")):
+            raise ParseError("This JSON is nested too deeply.")
+        return super().parse(io.BytesIO(content), media_type, parser_context)
+
+
 class Operation(APIView):
     """A view that refuses parameters and fields that its schema does not declare, and wrong values of parameters."""
 
     content_negotiation_class: Any = ByAccept
+    parser_classes = (WholeJSONParser, FormParser, MultiPartParser)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -12,7 +12,7 @@ from django.urls import path
 from django.views.decorators.http import require_GET, require_safe
 from rest_framework.authtoken.models import Token
 
-from analysis.exports.codebook import as_document, as_markdown
+from analysis.exports.codebook import as_document, as_markdown, first_lines
 from analysis.exports.everything import Everything, followed, forget_progress, open_everything, progress_of
 from analysis.exports.exports import (
     ANNOTATION_TABLES,
@@ -24,7 +24,6 @@ from analysis.exports.exports import (
     count_tables,
     open_export,
 )
-from analysis.exports.first_lines import first_lines
 from analysis.exports.formats import FORMATS, Chunks
 from analysis.exports.people_tables import Selection
 from analysis.exports.refusals import YES

@@ -9,7 +9,7 @@ from analysis.endpoints.endpoints import find_endpoint
 from analysis.models import Corpus
 from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import Embedder, endpoint_embedder
-from analysis.people.stages.portions import WHOLE, Portion
+from analysis.people.pushing import WHOLE, Portion
 from surveys.studies.imports.actions import Action, Options, Report, arg, flag
 
 

@@ -28,8 +28,7 @@ from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.corpora.embeddings import Embedder, EmbeddingError, embed_corpus, endpoint_embedder, local_embedder
 from analysis.people.corpora.importing import import_corpus, note_origin
 from analysis.people.corpora.personas import import_personas
-from analysis.people.filters import FilterSettings
-from analysis.people.funnel import filter_users
+from analysis.people.funnel import FilterSettings, filter_users
 from analysis.people.merging import merge_attributes
 from analysis.people.pushing import push_attributes
 from analysis.people.sampling import sample_users

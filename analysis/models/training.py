@@ -1,6 +1,5 @@
 """Models that learn from people: labelled examples from files, and what was trained, on what, and how good it is."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 
@@ -10,6 +9,7 @@ from django.utils import timezone
 
 from analysis.models.owners import OfStudyOrOwnedQuerySet, Owned
 from surveys.models import Study, check
+from surveys.models.hashes import hash_text
 
 
 class TrainingTask(models.TextChoices):
@@ -132,4 +132,4 @@ class ReplyScore(models.Model):
 
 def hash_reply(question: str, choices: Sequence[str], reply: str) -> str:
     """The key of a reply's scores; a question that an import changed is another one."""
-    return hashlib.sha256(json.dumps([question, choices, reply]).encode()).hexdigest()
+    return hash_text(json.dumps([question, choices, reply]))

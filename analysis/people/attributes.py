@@ -2,7 +2,6 @@
 for each text, however many users have it.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from analysis.people.corpora.records import storable
 from analysis.people.evidence import Message, locate_in, unlocated
 from analysis.people.sensitive import mark_sensitive
 from analysis.people.steps import PeopleError, Show
+from surveys.models.hashes import hash_text
 from surveys.studies.imports.files import CellFault, FileColumn, TableReader, batches
 
 BATCH = 500
@@ -159,10 +159,6 @@ def _row(row: NewAttribute, user: int, conversation: int | None, least: float) -
         generator=row.generator[:200],
         left_out_by=Attribute.LeftOut.CONFIDENCE if low else "",
     )
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _located(

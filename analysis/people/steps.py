@@ -13,7 +13,7 @@ from analysis.models import Corpus, CorpusStep, Endpoint
 from analysis.models.conditions import ConditionError
 from surveys.models import Study, locks
 from surveys.studies.access import role_in
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 from surveys.studies.wording import RaisedAs
 
 ACTOR = "command line"
@@ -70,7 +70,7 @@ def recheck_order(whose: Whose, corpus: Corpus, settings: Mapping[str, Any]) -> 
 
 def require_kind(study: Study, kind: str) -> None:
     """Raise PeopleError unless the study's annotators judge this kind of items."""
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     if work is None or work.kind != kind:
         raise PeopleError(f"{study.slug} is not a study of annotators with the kind `{kind}`.")
 

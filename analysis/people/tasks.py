@@ -9,12 +9,10 @@ from analysis.models import Corpus, CorpusStep, CorpusUpload, Endpoint
 from analysis.people.corpora.embeddings import EmbeddingError, endpoint_embedder, local_embedder
 from analysis.people.corpora.importing import ImportFailed
 from analysis.people.corpora.uploads import forget_stale, import_upload
-from analysis.people.filters import FilterSettings, SettingError
-from analysis.people.funnel import filter_users
+from analysis.people.funnel import FilterSettings, SettingError, filter_users
 from analysis.people.merging import merge_attributes
-from analysis.people.pushing import push_attributes
+from analysis.people.pushing import Portion, push_attributes
 from analysis.people.sampling import sample_users
-from analysis.people.stages.portions import Portion
 from analysis.people.steps import NAMES, PeopleBusy, PeopleError, Whose, note_failure, recheck_order, step_of
 from surveys.models import Study
 from surveys.studies.imports.files import ImportFault

@@ -18,7 +18,7 @@ from analysis.plans.simulating import Cell, Setting, plan_study
 from analysis.report.reports import code_version, tidy
 from surveys.models import Annotation, Study
 from surveys.studies import under_way
-from surveys.studies.lifecycle import definition_of, hold_withdrawals, lock_study, withdrawals
+from surveys.studies.lifecycle import annotation_of, hold_withdrawals, lock_study, withdrawals
 from surveys.studies.wording import join_words
 
 NAME, CELL = "plan", "plan cell"
@@ -44,7 +44,7 @@ def fingerprint_of(study: Study, *more: object) -> str:
 
 
 def has_annotators(study: Study) -> bool:
-    return bool(study.current_id and definition_of(study.current_id).annotation)
+    return annotation_of(study) is not None
 
 
 def usual_setting(study: Study) -> Setting | RaterSetting:

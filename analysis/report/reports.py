@@ -213,10 +213,6 @@ def narrow_groups(groups: Iterable[Row], models: Collection[str]) -> list[Row]:
     return [group for group in kept if group["models"]]
 
 
-def chatbots_of(groups: Iterable[Row]) -> set[str]:
-    return {str(group["chatbot"] or ALL) for group in groups}
-
-
 def narrow(rows: Any, filters: Filters, chatbots: Collection[str]) -> Any:
     """The rows of a part that the filters leave; a part that is one object stays as it is."""
     return [row for row in rows if is_left(row, filters, chatbots)] if isinstance(rows, list) else rows
@@ -372,7 +368,7 @@ def write_report(about: Reporting, filters: Filters, kept: Mapping[str, MetricVa
     """Assemble the report from kept parts: the rows that the filters leave, claims and definitions."""
     rests_on = dict(kept["about"].value)
     rests_on["groups"] = narrow_groups(rests_on["groups"], filters.model)
-    chatbots = chatbots_of(rests_on["groups"])
+    chatbots = {str(group["chatbot"] or ALL) for group in rests_on["groups"]}
     newest, heading = max(part.computed_at for part in kept.values()), about.heading()
     narrowed = {name: narrow(part.value, filters, chatbots) for name, part in kept.items()}
     claims, families = claims_of(

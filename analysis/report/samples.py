@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.models import Endpoint, Run
+from analysis.models import Run
 from analysis.models.conditions import AMOUNTS, IN_ROWS, with_fields
 from analysis.report.dataset import ALL, FIELD, LETTERS, OWN, Frame, Frames
 from analysis.report.filters import Filters
@@ -351,12 +351,8 @@ def source_of(run: Run, definition: Definition) -> Source:
         imported=run.condition == Run.Condition.IMPORTED,
         other=run.settings,
         asked_with=run.asked_with,
-        simulated=is_made_up(run),
+        simulated=run.is_simulated,
     )
-
-
-def is_made_up(run: Run) -> bool:
-    return run.endpoint is not None and run.endpoint.provider == Endpoint.Provider.FAKE
 
 
 CONDITIONS = list(Run.Condition.values)

@@ -179,16 +179,12 @@ def _heterogeneity(
 
 
 def _values(sample: ItemSample) -> dict[str, float | None]:
-    return {name: _known(float(value)) for name, value in measure(sample.counts()).items()}
+    return {name: None if isnan(value) else float(value) for name, value in measure(sample.counts()).items()}
 
 
 def _mean(drawn: Floats) -> float | None:
     """Average the draws in which something is named; None if there are none."""
     return None if np.isnan(drawn).all() else mean_of_known(drawn)
-
-
-def _known(value: float) -> float | None:
-    return None if isnan(value) else value
 
 
 def mean_difference(found: Sequence[Difference], drawn: Sequence[Floats], units: int) -> TestedDifference:

@@ -17,7 +17,8 @@ from analysis.stats.detection import (
     measure_scores,
     says,
 )
-from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split, hash_text
+from analysis.training.examples import TEST, TRAIN, VALID, Labelled, came_with_split, fill_split
+from surveys.models.hashes import hash_text
 
 MEASURES: dict[str, tuple[str, ...]] = {
     TrainingTask.VERIFIER: ("accuracy", "precision", "recall", "f1", "best_f1", "auroc"),

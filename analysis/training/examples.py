@@ -15,6 +15,7 @@ from django.db import transaction
 from analysis.models import Example, ExampleSet
 from analysis.models.training import TrainingTask
 from analysis.people.corpora.records import storable
+from surveys.models.hashes import hash_text
 from surveys.studies.imports.files import Faults, batches, open_lines, read_json_lines, refuse
 
 BATCH = 500
@@ -155,10 +156,6 @@ def read_line(row: Mapping[str, Any], number: int) -> tuple[TrainingTask, list[L
             return task, found
     known = "; ".join(", ".join(fields) for fields in SHAPES)
     raise LineFault(f"has none of the known shapes, which have these fields: {known}")
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- splits -----------------------------------------------------------------

@@ -23,9 +23,18 @@ from analysis.training.evaluation import (
     texts_seen,
     threshold_on,
 )
-from analysis.training.examples import TEST, TRAIN, VALID, Labelled, TrainingError, check_groups, hash_text
-from analysis.training.features import VERSION, Texts, baseline_scores, features_of
-from analysis.training.tiers.frozen import Frozen, choose_frozen, fit_frozen, value_of
+from analysis.training.examples import TEST, TRAIN, VALID, Labelled, TrainingError, check_groups
+from analysis.training.tiers.frozen import (
+    VERSION,
+    Frozen,
+    Texts,
+    baseline_scores,
+    choose_frozen,
+    features_of,
+    fit_frozen,
+    value_of,
+)
+from surveys.models.hashes import hash_text
 from surveys.studies.wording import plural
 
 FEWEST = 20  # examples to train on

@@ -33,7 +33,6 @@ from analysis.training.examples import (
     load_set,
     split_by,
 )
-from analysis.training.features import embed_texts, features_of, find_embedder
 from analysis.training.fitting import TrainingSettings
 from analysis.training.folders import (
     CARD,
@@ -49,6 +48,7 @@ from analysis.training.folders import (
 from analysis.training.own_users import user_gains
 from analysis.training.study_labels import Before, groups_learned, label_of, study_examples
 from analysis.training.tiers.encoders import EncoderTrial, find_base, keep_encoder, train_encoder
+from analysis.training.tiers.frozen import embed_texts, features_of, find_embedder
 from analysis.training.tiers.programs import check_installed
 from analysis.training.tiers.reasoning import ReasonerTrial, check_reasoning, keep_reasoner, reply_rows, train_reasoner
 from analysis.training.using import label_study

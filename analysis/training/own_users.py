@@ -10,9 +10,10 @@ from analysis.models.training import TrainingTask
 from analysis.stats.intervals import redrawn_interval
 from analysis.stats.resampling import bootstrap_weights, generator
 from analysis.training.evaluation import Row
-from analysis.training.examples import Labelled, hash_text
+from analysis.training.examples import Labelled
 from analysis.training.fitting import TrainingSettings
 from analysis.training.tiers.frozen import fit_frozen
+from surveys.models.hashes import hash_text
 
 FEWEST_USERS, FEWEST_LABELS = 5, 4  # users for a gain; labels per user
 HALVES = 2

@@ -6,8 +6,9 @@ from typing import Any
 
 from analysis.models import TrainedModel
 from analysis.models.training import TrainingTask
-from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, hash_text, regroup
+from analysis.training.examples import TEST, Labelled, TrainingError, fill_split, regroup
 from surveys.models import AnnotationItem, Study
+from surveys.models.hashes import hash_text
 from surveys.studies.files.kinds import GENERIC, PERSONALISED, PREFERENCE, QUALITY, RELEVANCE, LabelQuestion
 from surveys.studies.labels import TRAINED, iter_labels, questions_of, record_judgement
 

@@ -21,12 +21,11 @@ from analysis.training.evaluation import (
     tested_row,
 )
 from analysis.training.examples import Labelled, TrainingError, load_set
-from analysis.training.features import VERSION, Texts, embed_texts, features_of, find_embedder
 from analysis.training.fitting import TrainingSettings, score_baselines
 from analysis.training.folders import FROZEN, folder_of, read_kept
 from analysis.training.study_labels import Before, store_labels, unseen
 from analysis.training.tiers.encoders import encoder_logits, score_with_encoder
-from analysis.training.tiers.frozen import Frozen, load_frozen
+from analysis.training.tiers.frozen import VERSION, Frozen, Texts, embed_texts, features_of, find_embedder, load_frozen
 from analysis.training.tiers.reasoning import score_by_reasoning
 from surveys.models import BenchmarkItem, Study
 

@@ -1,4 +1,4 @@
-"""Import of items: checked as a whole, stored once and for good, each with the slots that it needs."""
+"""Import of items: checked as a whole, stored once and for good, each with its slots; and the stages of items."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -374,3 +374,32 @@ class Pushing:
         wanted = self.work.labels_wanted(self.pilot)
         is_odd_one = wanted % 2 and number == wanted - 1
         return Slot.EITHER if is_odd_one else SIDES[number % 2]
+
+
+# --- stages: one study after the other
+
+
+def next_of(study: Study) -> str:
+    """The slug of the next stage that the study file names; empty if it names none."""
+    work = annotation_of(study)
+    return work.next if work else ""
+
+
+def stages_of(study: Study) -> list[str]:
+    """Slugs of all stages in order, this study's among them; the last may not exist yet."""
+    before = [study.slug]
+    while (earlier := _before(before[0])) and earlier not in before:
+        before.insert(0, earlier)
+    line, found = before, study
+    while (later := next_of(found)) and later not in line:
+        line = [*line, later]
+        known = Study.objects.filter(slug=later).first()
+        if known is None:
+            break
+        found = known
+    return line
+
+
+def _before(slug: str) -> str:
+    named = Study.objects.filter(current__document__annotation__next=slug).order_by("pk")
+    return named.values_list("slug", flat=True).first() or ""

@@ -9,8 +9,20 @@ from django.utils import timezone
 from surveys.console.monitoring.monitor import HourlyPay, Work, promise_of
 from surveys.console.monitoring.people import DecisionError, mark_returned
 from surveys.models import Participant, Payment, Study, Submission, TeamRequest, fee_of
-from surveys.prolific.board import Board, Pair, read_board, screen_out_of
-from surveys.prolific.reconciliation import ACTIONS, APPROVED, MEANINGS, Kind, Ours, Paid, booked, given_up
+from surveys.prolific.reconciliation import (
+    ACTIONS,
+    APPROVED,
+    MEANINGS,
+    Board,
+    Kind,
+    Ours,
+    Paid,
+    Pair,
+    booked,
+    given_up,
+    read_board,
+    screen_out_of,
+)
 from surveys.studies import audit, second_person
 from surveys.studies.lifecycle import definition_of, hold_withdrawals
 

@@ -28,8 +28,7 @@ from surveys.console.monitoring.people import DecisionError
 from surveys.models import Payment, Study, Submission, TeamRequest, fee_of
 from surveys.models.hashes import fingerprint
 from surveys.prolific import decisions
-from surveys.prolific.board import Board, read_board
-from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Kind
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS, Board, Kind, read_board
 from surveys.prolific.tasks import pay_and_read_back_one
 from surveys.prolific.transfer import prolific_ids
 from surveys.studies.access import Role

@@ -10,9 +10,8 @@ from surveys.annotation.labels import SKIP_REASONS
 from surveys.models import Annotation, AnnotationItem
 from surveys.simulation.browser import VisitedPage
 from surveys.simulation.check import write_labels
-from surveys.simulation.mishaps import WITH_ITEMS
 from surveys.simulation.people import Person, Sent
-from surveys.simulation.player import Player, Stuck
+from surveys.simulation.player import ON_WORK, Mishap, Player, Stuck
 from surveys.studies.files.definitions import Definition
 from surveys.studies.files.kinds import KINDS, LabelQuestion, fields_of, turn_back
 
@@ -79,6 +78,93 @@ def draw_wrong_labels(item: Item, questions: Iterable[LabelQuestion], rater: Rat
 State, Purpose = Annotation.State, AnnotationItem.Purpose
 AFTER_SAVING = ("item", "feedback", "labels", "debrief")
 HABIT_SHARE = 0.2  # items at which somebody does something else before going on
+
+
+# --- mishaps at items
+
+
+def on_item(page: VisitedPage) -> bool:
+    return page.name == "item"
+
+
+def on_item_of_work(page: VisitedPage) -> bool:
+    return on_item(page) and not page.is_practice
+
+
+def label_off_the_scale(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Send labels that no button has; the page must ask again."""
+    labels = dict.fromkeys(page.form.choices, "11")
+    return refused(player, player.browser.submit(page, page.form.fields | labels), "a label off the scale")
+
+
+def answer_nothing(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    hidden = {name: value for name, value in page.form.fields.items() if name not in page.form.choices}
+    return refused(player, player.browser.submit(page, hidden), "a form without labels")
+
+
+def refused(player: "AnnotatingPlayer", page: VisitedPage, what: str) -> VisitedPage:
+    if page.status != 422:
+        player.story.troubles.append(f"{what} was answered with {page.status} at {page.path}")
+    return page
+
+
+def open_unknown_item(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Open an item that does not exist, which leads to their own work."""
+    wrong = player.browser.open(player.own_path(page, f"item/{max(player.items) + 1_000}"))
+    if not wrong.led_here:
+        player.story.troubles.append(f"an item that is not there was answered with {wrong.status}")
+    return player.browser.open(page.path)
+
+
+def send_with_broken_seal(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Send a form that says it is about another item: it is not taken, and the page says so."""
+    fields = player.fill_in(page)
+    person, _, rest = fields["page"].split(".", 2)
+    answered = player.browser.submit(page, fields | {"page": f"{person}.{max(player.items) + 1_000}.{rest}"})
+    if "refused=1" not in answered.path:
+        player.story.troubles.append(f"a form with a broken seal led to {answered.path}")
+    return answered
+
+
+def change_before_next_page(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Send another answer by the same form while the first is under way: the second must count."""
+    player.browser.submit(page, player.fill_in(page))
+    return player.send(page, player.fill_in(page))
+
+
+def undo_twice(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Press undo twice on one page: one label is taken back, not two."""
+    following = player.undo(page)
+    form = page.form_to("undo")
+    again = player.browser.submit(page, form.fields, form)
+    if again.number != following.number:
+        player.story.troubles.append(f"undo pressed twice led to {following.path} and {again.path}")
+    return again
+
+
+def fetch_ahead(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    """Fetch the next item while this one is open, as scripts do."""
+    player.browser.open(f"{player.own_path(page, 'work')}?ahead={page.number}")
+    return player.send(page, player.fill_in(page))
+
+
+def touch_page(player: "AnnotatingPlayer", page: VisitedPage) -> VisitedPage:
+    status, _, _ = player.browser.ask("POST", player.own_path(page, "alive"), {})
+    if status != 204:
+        player.story.troubles.append(f"A sign of life was answered with {status}")
+    return player.browser.open(page.path)
+
+
+WITH_ITEMS = ON_WORK | {
+    "label off the scale": Mishap(label_off_the_scale, on_item),
+    "nothing chosen": Mishap(answer_nothing, on_item),
+    "unknown item": Mishap(open_unknown_item, on_item),
+    "broken seal": Mishap(send_with_broken_seal, on_item),
+    "changed before the next page": Mishap(change_before_next_page, on_item_of_work),
+    "undo pressed twice": Mishap(undo_twice, on_item_of_work),
+    "next item fetched ahead": Mishap(fetch_ahead, on_item_of_work),
+    "sign of life": Mishap(touch_page, on_item),
+}
 
 
 class AnnotatingPlayer(Player):

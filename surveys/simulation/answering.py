@@ -12,9 +12,8 @@ from surveys.participation.pasting.read_back import LETTERS, NONE, mark_of, read
 from surveys.reading.checks import CHECKS
 from surveys.simulation.answers import items_for, write_answer, write_personal, write_wrong
 from surveys.simulation.browser import VisitedPage
-from surveys.simulation.mishaps import WITH_PROMPTS
 from surveys.simulation.people import Person, Sent
-from surveys.simulation.player import Player, Stuck
+from surveys.simulation.player import ON_WORK, Mishap, Player, Stuck
 from surveys.studies.files.definitions import Definition
 from surveys.studies.perception import OWN_QUESTION, figure_for
 
@@ -23,6 +22,38 @@ OF_READING = re.compile(r"(name|shown|added)-|(read_of|read_letter|read|letter|n
 MOST_QUESTIONS = 8  # that the paste page asks about one answer
 WRONG_SHARE = 0.2  # answers that begin with a wrong paste
 RATED = (0.85, 0.05, 0.1)  # of answers: from 1 to 5, can't say, left out
+
+
+def after_first_prompt(page: VisitedPage) -> bool:
+    return page.name == "prompt" and page.number > 1 and bool(page.back)
+
+
+def go_back(player: Player, page: VisitedPage) -> VisitedPage:
+    """Look at the page before, without sending anything, and come forward again."""
+    player.browser.open(page.back)
+    return player.browser.open(page.path)
+
+
+def change_earlier(player: Player, page: VisitedPage) -> VisitedPage:
+    """Go back and send another answer to the prompt before."""
+    earlier = player.browser.open(page.back)
+    return earlier if earlier.name != "prompt" else player.send(earlier, player.fill_in(earlier))
+
+
+def save_draft(player: Player, page: VisitedPage) -> VisitedPage:
+    data = page.form.data
+    draft = {"step": data["data-step"], "number": data["data-number"], "text": "The first half of"}
+    status, _, _ = player.browser.ask("POST", data["data-autosave"], draft)
+    if status not in (200, 409):
+        player.story.troubles.append(f"A draft was answered with {status}")
+    return player.browser.open(page.path)
+
+
+WITH_PROMPTS = ON_WORK | {
+    "back": Mishap(go_back, after_first_prompt),
+    "earlier answer changed": Mishap(change_earlier, after_first_prompt),
+    "draft saved": Mishap(save_draft, lambda page: page.name == "prompt"),
+}
 
 
 class AnsweringPlayer(Player):

@@ -1,6 +1,8 @@
-"""Plays one person: reads each page, fills its form in, sends it, notes the server's confirmations."""
+"""Plays one person: reads each page, fills its form in, sends it, notes the server's confirmations; and mishaps."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
@@ -8,7 +10,6 @@ from django.urls import reverse
 from surveys.participation.prolific import sign_simulated
 from surveys.participation.steps import area_of
 from surveys.simulation.browser import Browser, TurnedAway, Unreachable, VisitedPage
-from surveys.simulation.mishaps import ON_EVERY_PAGE
 from surveys.simulation.people import Person, Sent, Story, first_answers
 from surveys.studies.files.definitions import Definition
 
@@ -20,6 +21,104 @@ ENDS = ("no-consent", "withdrawn", "end")
 
 class Stuck(Exception):
     """A page that leads nowhere."""
+
+
+# --- mishaps on the way: each has a rule for the pages that it fits, and an action
+
+
+def on_any_page(page: VisitedPage) -> bool:
+    """Whether the page is inside the study; before consent the server knows nobody."""
+    return page.name != "consent"
+
+
+def on_work(page: VisitedPage) -> bool:
+    """Whether the page asks for an answer that counts; practice is answered once."""
+    return page.name == "prompt" or (page.name == "item" and not page.is_practice)
+
+
+def new_session(player: "Player", page: VisitedPage) -> VisitedPage:
+    """Come from Prolific once more, as another submission; only the first one opens earlier answers."""
+    player.browser.open(player.new_link())
+    return player.browser.open(player.link)
+
+
+def change_device(player: "Player", page: VisitedPage) -> VisitedPage:
+    player.browser.close()
+    return player.browser.open(player.link)
+
+
+def double_click(player: "Player", page: VisitedPage) -> VisitedPage:
+    """Send the same form twice at the same moment, over two connections."""
+    fields = player.fill_in(page)
+    return send_together(player, page, page, fields, fields)
+
+
+def two_windows(player: "Player", page: VisitedPage) -> VisitedPage:
+    """Answer the same question differently in two windows; the later answer counts."""
+    other = player.browser.open(page.path)
+    player.send(other, player.fill_in(other))
+    return player.send(page, player.fill_in(page))
+
+
+def two_windows_together(player: "Player", page: VisitedPage) -> VisitedPage:
+    other = player.browser.open(page.path)
+    return send_together(player, page, other, player.fill_in(page), player.fill_in(other))
+
+
+def send_together(
+    player: "Player", page: VisitedPage, other: VisitedPage, first: dict[str, str], second: dict[str, str]
+) -> VisitedPage:
+    spare = Browser(player.site)
+    with ThreadPoolExecutor(1) as side:
+        sent = side.submit(spare.submit, other, second)
+        following = player.browser.submit(page, first)
+        beside = sent.result()
+    spare.close()
+    player.browser.requests += spare.requests
+    player.story.submissions += 2
+    # The other window may have been led to another item meanwhile.
+    windows = ((page, first, following), (other, second, beside))
+    taken = [player.read_sent(shown, fields) for shown, fields, answered in windows if player.was_taken(answered)]
+    if taken:
+        player.story.confirm(*taken)
+    return player.settle(following, first)
+
+
+def hang_up(player: "Player", page: VisitedPage) -> VisitedPage:
+    """Break the line before the answer, then send the same form again, as the page would."""
+    fields = player.fill_in(page)
+    player.browser.send_and_hang_up(page.path, fields)
+    return player.send(page, fields)
+
+
+def break_off(player: "Player", page: VisitedPage) -> VisitedPage:
+    fields = player.fill_in(page)
+    player.browser.send_half(page.path, fields)
+    return player.send(page, fields)
+
+
+@dataclass(frozen=True)
+class Mishap:
+    happen: Callable[[Any, VisitedPage], VisitedPage]  # of the player on that page
+    fits: Callable[[VisitedPage], bool]
+
+
+ON_EVERY_PAGE = {
+    "reload": Mishap(lambda player, page: player.browser.open(page.path), on_any_page),
+    "link opened again": Mishap(lambda player, page: player.browser.open(player.link), on_any_page),
+    "new session": Mishap(new_session, on_any_page),
+    "other device": Mishap(change_device, on_any_page),
+}
+ON_WORK = ON_EVERY_PAGE | {
+    "double click": Mishap(double_click, on_work),
+    "two windows": Mishap(two_windows, on_work),
+    "two windows at once": Mishap(two_windows_together, on_work),
+    "answer never arrived": Mishap(hang_up, on_work),
+    "form cut in half": Mishap(break_off, on_work),
+}
+
+
+# --- the player
 
 
 class Player:

@@ -9,8 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from analysis.models import Corpus, CorpusUser
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.corpora import uploads
-from analysis.people.filters import FilterSettings
-from analysis.people.funnel import filter_users
+from analysis.people.funnel import FilterSettings, filter_users
 from analysis.people.merging import merge_attributes
 from analysis.people.pages import source_views, views
 from analysis.people.sampling import sample_users

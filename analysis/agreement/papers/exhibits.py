@@ -23,7 +23,7 @@ from analysis.stats.detection import Cases, Scored, measure_scores
 from surveys.models import Study
 from surveys.studies.files.kinds import QUALITY, RELEVANCE, LabelQuestion
 from surveys.studies.labels import iter_labels
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of, definition_of
 from surveys.studies.wording import plural
 
 PAPER = "Re-Centering Humans in LLM Personalization"
@@ -57,7 +57,7 @@ class Sources:
 
 
 def work_kind(study: Study) -> str:
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     return work.kind if work else ""
 
 

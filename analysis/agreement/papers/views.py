@@ -10,7 +10,7 @@ from analysis.charts.rendering import render
 from analysis.exports.formats import FIGURE_FILES
 from analysis.models import Corpus
 from analysis.report.pages.sections import file_of
-from surveys.annotation.stages import stages_of
+from surveys.annotation.items import stages_of
 from surveys.models import Study
 from surveys.studies.access import Role, role_in, studies_of
 from surveys.studies.pages import show, study_page

@@ -14,8 +14,7 @@ from analysis.management.corpus_action import PORTION, choose_embedder, find_cor
 from analysis.models import Corpus
 from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.corpora.embeddings import EmbeddingError
-from analysis.people.filters import FILTERS, FilterSettings, SettingError
-from analysis.people.funnel import filter_users
+from analysis.people.funnel import FILTERS, FilterSettings, SettingError, filter_users
 from analysis.people.merging import SIMILARITY, merge_attributes
 from analysis.people.sampling import POOLS, RULES, SIZE, SampleDraw, sample_beside, sample_users
 from analysis.people.stages.pairs import DEFAULTS, KIND, PairSettings, push_people

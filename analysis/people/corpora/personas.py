@@ -1,6 +1,5 @@
 """Profiles for simulated users: a persona and sentences, read from files and drawn by seed."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from analysis.models import Persona, PersonaSet
 from analysis.people.corpora.importing import NAME, note_origin
 from analysis.people.corpora.records import storable
 from analysis.people.corpora.seeded_sampling import draw, generator
+from surveys.models.hashes import hash_text
 from surveys.reading.nesting import read_json, say_fault
 from surveys.studies.imports.files import CellFault, Faults, batches, open_lines
 
@@ -178,7 +178,7 @@ def make_row(personas: PersonaSet, line: PersonaLine) -> Persona:
     content = json.dumps([line.description, line.sentences], ensure_ascii=False, separators=(",", ":"))
     return Persona(
         set=personas,
-        sha256=hashlib.sha256(content.encode()).hexdigest(),
+        sha256=hash_text(content),
         source_id=line.source_id,
         description=line.description,
         sentences=line.sentences,

@@ -12,7 +12,7 @@ from analysis.people.attributes import LEAST_CONFIDENCE
 from analysis.people.corpora import IMPORTERS
 from analysis.people.corpora.importing import NAME
 from analysis.people.corpora.uploads import MOST_BYTES
-from analysis.people.filters import FilterSettings, SettingError
+from analysis.people.funnel import FilterSettings, SettingError
 from analysis.people.merging import SIMILARITY
 from analysis.people.pushing import KIND
 from analysis.people.sampling import SIZE

@@ -14,12 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from analysis.endpoints.owners.sharing import NotShared, require_use
 from analysis.models import Corpus
+from analysis.people.pushing import WHOLE, Portion
 from analysis.people.stages.pairs import DEFAULTS, PairSettings
-from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.pushes import PUSHES, Push, PushOrder, push_into
 from analysis.people.steps import PeopleError
-from surveys.annotation.items import work_of
-from surveys.annotation.stages import next_of, stages_of
+from surveys.annotation.items import next_of, stages_of, work_of
 from surveys.models import Slot, Study
 from surveys.studies.access import RANK, Role, role_in, studies_of, study_for
 from surveys.studies.imports.files import ImportFault

@@ -32,7 +32,7 @@ from analysis.endpoints.owners.views import sharing_of
 from analysis.exports.formats import FIGURE_FILES, figure_csv
 from analysis.models import Corpus, CorpusUser
 from analysis.people.attributes import own_conversations
-from analysis.people.filters import FILTERS
+from analysis.people.funnel import FILTERS
 from analysis.people.pages import reads
 from analysis.people.pages.forms import FORMS, StepForm, settings_of, studies_for_items, studies_to_push
 from analysis.people.pages.waiting import CorpusStanding, Due, asking_runs, cost_of, next_step, what_waits

@@ -12,9 +12,8 @@ from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser, Task
 from analysis.people.corpora.records import short_hash
-from analysis.people.pushing import KIND, studied_users
+from analysis.people.pushing import KIND, Portion, shown_rows, studied_users
 from analysis.people.sensitive import mark_sensitive
-from analysis.people.stages.portions import Portion, shown_rows
 from analysis.people.stages.relevant import FROM as RELEVANCE_KIND
 from analysis.people.stages.relevant import RELEVANCE, attribute_in
 from analysis.people.steps import ACTOR, PeopleError, require_kind, require_open

@@ -8,8 +8,18 @@ from django.db.models import QuerySet
 
 from analysis.models import Attribute, Corpus, CorpusUser, Run, Task
 from analysis.people.corpora.records import short_hash
-from analysis.people.pushing import cluster_of, push_attributes, studied_users, tags_of
-from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, known_keys, shown_rows
+from analysis.people.pushing import (
+    NOTHING_KNOWN,
+    WHOLE,
+    KnownKeys,
+    Portion,
+    cluster_of,
+    known_keys,
+    push_attributes,
+    shown_rows,
+    studied_users,
+    tags_of,
+)
 from analysis.people.steps import ACTOR, PeopleError, require_open
 from surveys.annotation.items import push_items, work_of
 from surveys.models import AnnotationItem, Study

@@ -7,9 +7,9 @@ from typing import Any
 from django.db import transaction
 
 from analysis.models import Corpus
+from analysis.people.pushing import WHOLE, Portion
 from analysis.people.stages.judged import push_refined
 from analysis.people.stages.pairs import DEFAULTS, PairSettings, push_people
-from analysis.people.stages.portions import WHOLE, Portion
 from analysis.people.stages.relevant import push_relevant
 from analysis.people.steps import PeopleError
 from surveys.models import Study

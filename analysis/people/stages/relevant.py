@@ -9,10 +9,9 @@ from django.db.models import F
 
 from analysis.models import Attribute, Endpoint, Task
 from analysis.people.corpora.records import short_hash
-from analysis.people.stages.portions import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
+from analysis.people.pushing import NOTHING_KNOWN, WHOLE, KnownKeys, Portion, draw_balanced, known_keys
 from analysis.people.steps import ACTOR, PeopleError, require_kind, require_open
-from surveys.annotation.items import GENERATOR, RELEVANT_BY, push_items
-from surveys.annotation.stages import next_of
+from surveys.annotation.items import GENERATOR, RELEVANT_BY, next_of, push_items
 from surveys.models import AnnotationItem, Study
 from surveys.reading.privacy import remove_personal
 from surveys.studies.files.kinds import GENERIC, KINDS, PERSONALISED

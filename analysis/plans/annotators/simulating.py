@@ -193,7 +193,7 @@ def simulate_design(
     definition: Definition, labelling: Labelling, scenario: RaterScenario, design: Design, setting: RaterSetting
 ) -> Cell:
     """A row for each measure, and the chance of each hypothesis. Studies are drawn in blocks with one seed each."""
-    has_majority = needs_majority(definition, labelling.question)
+    has_majority = any(each.measure == KAPPA and is_drawn(each, labelling.question) for each in definition.hypotheses)
 
     def draw_study(rng: np.random.Generator) -> dict[str, Estimate]:
         labels = draw_labels(rng, labelling.rated, design, scenario)
@@ -301,10 +301,6 @@ MAJORITY = "kappa_with_majority"  # which hypotheses about a judge test
 def is_drawn(hypothesis: Hypothesis, question: LabelQuestion) -> bool:
     """Whether a plan draws the hypothesis's labels: those of the first question and of one judge."""
     return not hypothesis.b and hypothesis.about in ("", question.name)
-
-
-def needs_majority(definition: Definition, question: LabelQuestion) -> bool:
-    return any(each.measure == KAPPA and is_drawn(each, question) for each in definition.hypotheses)
 
 
 def chances(

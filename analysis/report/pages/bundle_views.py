@@ -20,7 +20,7 @@ from analysis.report.pairs.sides import usual_pair
 from analysis.report.parts import PARTS
 from analysis.report.reports import ReportError, check_definition
 from surveys.models import Study
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of
 from surveys.studies.pages import saved_as, saying, show, study_page
 
 HERE = "export"
@@ -44,7 +44,7 @@ def send_bundle(request: HttpRequest, begin: Callable[..., StudyBundle]) -> Http
 def labels_instead(request: HttpRequest) -> HttpResponse | None:
     """Redirect annotation studies to the bundle of labels, which needs no waiting; None for other studies."""
     study = request.study
-    if study.current_id is None or definition_of(study.current_id).annotation is None:
+    if annotation_of(study) is None:
         return None
     texts = {"texts": "1"} if "texts" in request.GET else {}
     return redirect(f"{reverse('agreement:bundle', args=[study.slug])}?{urlencode(texts)}".rstrip("?"))

@@ -1,6 +1,5 @@
 """The sections of a page: a figure, and tables whose numbers have an interval and link to the texts behind them."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from analysis.report.overview import OVERVIEW_FIGURES
 from analysis.report.pages.shown import FIGURE_PAGES, OVERVIEW, Shown
 from analysis.report.parts import FIGURES, PARTS
 from surveys.models import Study
+from surveys.models.hashes import hash_text
 from surveys.studies.wording import language_name
 
 LONG = 330  # characters of a description
@@ -207,7 +207,7 @@ def make_figure(places: Places, name: str, narrow: bool = False, column: int = 0
 
 
 def key_of(kind: str, *about: Any) -> str:
-    return f"{kind}:{hashlib.sha256(json.dumps(about).encode()).hexdigest()}"
+    return f"{kind}:{hash_text(json.dumps(about))}"
 
 
 def key_in(places: Places, what: str) -> str:
@@ -223,11 +223,6 @@ def draw_once(key: str, make: Callable[[], Made]) -> Made:
         found = make()
         cache.set(key, found, KEPT_SECONDS)
     return found
-
-
-def find_drawing(places: Places, name: str) -> PageFigure | None:
-    """The figure if it has been drawn, else None; a page need not wait a second for it."""
-    return cache.get(key_in(places, f"page {name}"))
 
 
 def draw(places: Places, name: str) -> PageFigure:
@@ -275,7 +270,8 @@ def section_of(places: Places, name: str) -> dict[str, Any]:
 
 
 def figure_of(places: Places, name: str) -> dict[str, Any]:
-    return {"figure": name, **drawing_of(find_drawing(places, name))}
+    """The figure if it has been drawn; a page need not wait a second for it."""
+    return {"figure": name, **drawing_of(cache.get(key_in(places, f"page {name}")))}
 
 
 def drawing_of(drawing: PageFigure | None) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from analysis.report.claims.enough import FEWEST, held_back, is_enough, may_turn
 from analysis.report.claims.gate import PAGES, PAIR_ITEMS, PAIR_OPTIONS, PAIR_VARIETY
 from analysis.report.columns import Part, TableSpec, intervals
 from analysis.report.dataset import LETTERS
-from analysis.report.pairs.sides import Chosen, choose, why_not
-from analysis.report.pairs.vocabulary import Named, name_items, shared_prompts
+from analysis.report.pairs.sides import Chosen, Named, choose, name_items, shared_prompts, why_not
 from analysis.report.parts.distances import distance_values
 from analysis.report.parts.heterogeneity import difference_rows
 from analysis.report.samples import Data, correct_over_prompts, difference_in, item_gaps, low_high, reasons

@@ -10,7 +10,7 @@ from analysis.answers.readings import outdated
 from analysis.answers.reviews import answers_of, waiting
 from analysis.answers.samples import say_errors
 from analysis.report.columns import Part
-from analysis.report.samples import Data, Row, Source, is_made_up, source_of
+from analysis.report.samples import Data, Row, Source, source_of
 from surveys.models import Participant
 from surveys.studies.exclusions import ExclusionRule, excluded_people, excluded_responses, rules_of
 from surveys.studies.flow import flow_counts
@@ -81,7 +81,7 @@ def simulated(data: Data) -> Row:
     made_up = [
         run
         for run in data.frames.runs.values()
-        if is_made_up(run) and data.filters.wants_source(source_of(run, data.definition))
+        if run.is_simulated and data.filters.wants_source(source_of(run, data.definition))
     ]
     models = sorted({run.model for run in made_up})
     return {

@@ -16,7 +16,7 @@ from analysis.models import Completion, Run
 from analysis.report import columns as col
 from analysis.report.columns import Part, TableSpec, intervals, rows_in
 from analysis.report.dataset import by_column
-from analysis.report.samples import Data, is_made_up, low_high, source_of, source_order
+from analysis.report.samples import Data, low_high, source_of, source_order
 from analysis.stats.scores import percentiles
 from surveys.studies.wording import dollars, number, plural, sized, span
 
@@ -53,7 +53,7 @@ def by_source(data: Data) -> Iterator[tuple[Row, pd.DataFrame]]:
             runs.setdefault((run.source, run.model, run.benchmark), []).append(run)
     calls = data.once(("calls",), lambda: load_calls([run.pk for run in data.frames.runs.values()]))
     for (source, model, benchmark), members in runs.items():
-        made_up = all(is_made_up(run) for run in members)
+        made_up = all(run.is_simulated for run in members)
         head = {"source": source, "model": model, "benchmark": benchmark or None, "simulated": made_up}
         yield head, calls[calls["run"].isin([run.pk for run in members])]
 

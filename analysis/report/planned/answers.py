@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from analysis.charts.figure import Row
 from analysis.report.dataset import LETTERS, Frames
 from analysis.report.filters import FilterError
-from analysis.report.pairs.sides import Chosen, choose, read_side, why_not
-from analysis.report.pairs.vocabulary import name_items
+from analysis.report.pairs.sides import Chosen, choose, name_items, read_side, why_not
 from analysis.report.persons.askings import gather, measured
 from analysis.report.samples import Data, generator_for
 from analysis.stats.hypotheses.measures import PromptSides, further_from_crowd, person_share, test_of

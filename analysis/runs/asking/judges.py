@@ -1,6 +1,5 @@
 """Judges, whose calls are tasks: what they read about an item, and the labels in their replies."""
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from analysis.models import Completion, Endpoint, Instruction, Run, Task
 from analysis.people.corpora.records import Message
 from analysis.runs.asking.kinds import Object, TaskFault, TaskKind, read_object, without_thoughts
 from surveys.models import Annotation, AnnotationItem
+from surveys.models.hashes import hash_text
 from surveys.studies.files.kinds import (
     GENERIC,
     KINDS,
@@ -105,7 +105,7 @@ ADVICE = {
 def hash_prompt(prompt: JudgePrompt, kind: str, guidelines: str, questions: Sequence[LabelQuestion]) -> str:
     """SHA-256 of everything that is the same for all items of one kind."""
     words = prompt.write(kind, guidelines, "<item>", ask_for(questions, {}))
-    return hashlib.sha256(words.encode()).hexdigest()
+    return hash_text(words)
 
 
 # --- what is shown

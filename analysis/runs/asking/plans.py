@@ -49,7 +49,7 @@ from analysis.runs.recipes.plans import (
 from surveys.models import Annotation, AnnotationItem, Study, locks
 from surveys.studies.files.kinds import KINDS, SIDES
 from surveys.studies.imports.files import batches
-from surveys.studies.lifecycle import definition_of
+from surveys.studies.lifecycle import annotation_of, definition_of
 from surveys.studies.wording import RaisedAs
 
 BATCH = 50
@@ -223,7 +223,7 @@ def plan_judging(
 
     Raises RunPlanError, EndpointError.
     """
-    work = definition_of(study.current_id).annotation if study.current_id else None
+    work = annotation_of(study)
     if work is None or work.kind not in KINDS:
         raise RunPlanError(f"{study.slug} has no items to judge: it is not an annotation study.")
     if work.kind not in SHOWN:

@@ -1,6 +1,5 @@
 """The kinds of tasks, which one a run asks, and imported instructions for them, which never change."""
 
-import hashlib
 import re
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ from analysis.runs.asking.stages import (
     REFINE_KIND,
     RESPOND_KIND,
 )
+from surveys.models.hashes import hash_text
 
 # Older versions stay, since what was sent is rebuilt from them; new runs ask the last of each name.
 VERSIONS: dict[str, TaskKind] = {
@@ -90,7 +90,7 @@ def keep_instruction(task: str, name: str, path: Path, actor: str) -> tuple[Inst
         raise ConditionError(f"{path.name} is empty.")
     if len(text) > LONGEST_INSTRUCTION:
         raise ConditionError(f"{path.name} has {len(text):,} characters; the limit is {LONGEST_INSTRUCTION:,}.")
-    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    sha256 = hash_text(text)
     given = {"text": text, "file": path.name[:200], "added_by": actor}
     return Instruction.objects.get_or_create(task=task, name=name, sha256=sha256, defaults=given)
 

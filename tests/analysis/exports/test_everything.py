@@ -15,9 +15,9 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.authtoken.models import Token
 
+from analysis.exports.codebook import LINES, first_lines
 from analysis.exports.everything import followed, open_everything, progress_of
 from analysis.exports.exports import ANNOTATION_TABLES, TABLES, codebook_of, count_tables
-from analysis.exports.first_lines import LINES, first_lines
 from analysis.exports.people_tables import Selection
 from analysis.exports.views import EXAMPLE_FILES, EXAMPLES
 from surveys.models import AuditEvent, Study

@@ -10,8 +10,15 @@ from django.db import IntegrityError, transaction
 from analysis.models import Corpus, CorpusUser
 from analysis.people.corpora.importing import Report, make_row, store
 from analysis.people.corpora.records import Record
-from analysis.people.filters import FilterSettings, TemplateCounter, normalise, windows
-from analysis.people.funnel import conversations_to_ask, filter_users, keep_verdicts
+from analysis.people.funnel import (
+    FilterSettings,
+    TemplateCounter,
+    conversations_to_ask,
+    filter_users,
+    keep_verdicts,
+    normalise,
+    windows,
+)
 from analysis.people.steps import PeopleError
 from tests.analysis.people.people_samples import (
     CHITCHAT,

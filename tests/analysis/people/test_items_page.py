@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 
-from surveys.annotation.stages import stages_of
+from surveys.annotation.items import stages_of
 from surveys.models import AuditEvent, Membership, Study
 from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import as_program, ask, command

@@ -9,9 +9,8 @@ from django.core.management import CommandError
 
 from analysis.models import Attribute, Corpus, CorpusUser, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
-from analysis.people.pushing import cluster_of
+from analysis.people.pushing import Portion, cluster_of
 from analysis.people.stages.pairs import name_prompt, push_people
-from analysis.people.stages.portions import Portion
 from surveys.models import AnnotationItem, Slot, Study
 from surveys.studies.lifecycle import close
 from tests.analysis.people.people_samples import command, make_person, people

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 
 from analysis.models import Attribute, Corpus, Task
 from analysis.people.attributes import NewAttribute, keep_attributes
-from analysis.people.stages.portions import draw_balanced, interleave
+from analysis.people.pushing import draw_balanced, interleave
 from analysis.runs.asking.registry import kind_of
 from surveys.annotation.items import push_items
 from surveys.models import AnnotationItem, Study

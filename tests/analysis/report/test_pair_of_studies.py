@@ -14,8 +14,7 @@ from analysis.answers import aliases
 from analysis.answers.readings import read_new
 from analysis.models import MetricValue
 from analysis.report.filters import FilterError, Filters
-from analysis.report.pairs.sides import check_pair
-from analysis.report.pairs.vocabulary import united
+from analysis.report.pairs.sides import check_pair, united
 from analysis.report.reports import Reporting, keep_part
 from surveys.models import Membership, Study
 from surveys.participation import recruitment

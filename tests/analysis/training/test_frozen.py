@@ -15,10 +15,9 @@ from analysis.people.corpora import embeddings
 from analysis.people.corpora.embeddings import EmbeddingError
 from analysis.training import folders, jobs
 from analysis.training.examples import Labelled, TrainingError
-from analysis.training.features import Texts, baseline_scores
 from analysis.training.folders import folder_of, hash_folder
 from analysis.training.jobs import train_next
-from analysis.training.tiers.frozen import Frozen
+from analysis.training.tiers.frozen import Frozen, Texts, baseline_scores
 from tests.analysis.people.people_samples import command
 from tests.analysis.training.training_samples import import_rows, relevance_rows, support_rows
 

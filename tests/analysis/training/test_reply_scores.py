@@ -11,7 +11,7 @@ from analysis.answers.readings import read_new
 from analysis.models import ExampleSet, ReplyScore, TrainedModel
 from analysis.report.reports import report
 from analysis.training.examples import Labelled
-from analysis.training.features import embed_texts, find_embedder
+from analysis.training.tiers.frozen import embed_texts, find_embedder
 from analysis.training.using import open_model
 from surveys.models import Study
 from tests.analysis.people.people_samples import command

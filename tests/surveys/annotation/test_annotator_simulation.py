@@ -16,8 +16,8 @@ from surveys.participation import recruitment
 from surveys.simulation.annotating import AnnotatingPlayer, Rater, draw_labels, draw_wrong_labels
 from surveys.simulation.browser import Browser, Form, VisitedPage
 from surveys.simulation.check import count_overlap, find_violations, stored_of
-from surveys.simulation.mishaps import two_windows_together
 from surveys.simulation.people import Person, Sent, Story, make_people
+from surveys.simulation.player import two_windows_together
 from surveys.simulation.run import simulate
 from surveys.studies.files.kinds import KINDS, fields_of
 from tests.factories import ITEMS, annotate, definition_of, item_of, make_annotation_study, make_annotator, make_items

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.mock.books import Books
-from surveys.prolific.mock.server import served
+from surveys.prolific.mock.server import Books, served
 from tests.factories import PROLIFIC_STUDY
 
 TOKEN = "a-token-that-nobody-may-read"

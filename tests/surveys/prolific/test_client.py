@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from surveys.prolific.client import ProlificClient, ProlificError, Refused, Unsent, Unsure, read_cents, wait_for
-from surveys.prolific.mock.books import Books, MockReply, refuse
+from surveys.prolific.mock.server import Books, MockReply, refuse
 from tests.factories import PROLIFIC_STUDY
 from tests.surveys.prolific.conftest import TOKEN
 

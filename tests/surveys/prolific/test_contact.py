@@ -7,7 +7,7 @@ from surveys.prolific import contact, tasks
 from surveys.prolific.client import ProlificError
 from surveys.prolific.contact import ask_messages, keep_groups, make_groups, send_messages
 from surveys.prolific.draft import SetUpError, compare, make_draft, update_draft
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from tests.factories import PROLIFIC_STUDY, make_definition, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said
 from tests.surveys.prolific.world import make_paid_study, make_people

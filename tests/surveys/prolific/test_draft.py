@@ -9,7 +9,7 @@ from surveys.console.setup_views import CODE_TYPES
 from surveys.models import AuditEvent, ProlificDraft, ProlificStudy, Study
 from surveys.prolific.client import ProlificError, Refused
 from surveys.prolific.draft import CODES, SetUpError, compare, make_draft, publish, seen_of, update_draft, wanted
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from surveys.studies.files.schema import ProlificFilter, Reward
 from tests.factories import make_definition, make_study
 

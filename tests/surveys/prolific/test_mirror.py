@@ -10,7 +10,7 @@ from surveys.participation import recruitment
 from surveys.prolific import tasks
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.decisions import Amount, DecisionError, decide_amounts
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from surveys.prolific.transfer import pay_and_read_back, read_back
 from surveys.studies import lifecycle
 from surveys.studies.lifecycle import StudyError

@@ -14,10 +14,10 @@ from django.utils.html import escape
 from surveys.console.monitoring.monitor import Work, watch
 from surveys.models import Participant, Payment, Session, Study, Submission
 from surveys.prolific import tasks, views
-from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import CellPay, pay_by_cell
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
+from surveys.prolific.reconciliation import read_board
 from surveys.prolific.transfer import claim, pay_and_read_back, read_back
 from tests.factories import PROLIFIC_STUDY, make_annotation_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of

@@ -9,11 +9,10 @@ import pytest
 from django.utils import timezone
 
 from surveys.models import Participant, Payment, Session, Study, Submission
-from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import propose
-from surveys.prolific.mock.books import Books
-from surveys.prolific.reconciliation import ACTIONS, MEANINGS
+from surveys.prolific.mock.server import Books
+from surveys.prolific.reconciliation import ACTIONS, MEANINGS, read_board
 from surveys.prolific.transfer import claim, read_back
 from surveys.studies.files.schema import Reward
 from surveys.studies.lifecycle import definition_of, load_definition

@@ -4,7 +4,7 @@ import pytest
 
 from surveys.models import ProlificDraft, Study
 from surveys.prolific import tasks
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from tests.factories import make_definition, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said
 from tests.surveys.prolific.conftest import TOKEN

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from surveys.console.monitoring.people import DecisionError
 from surveys.models import AuditEvent, Payment, Study, Submission
-from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient, ProlificError
 from surveys.prolific.decisions import (
     Amount,
@@ -24,7 +23,8 @@ from surveys.prolific.decisions import (
     propose,
     rows_of,
 )
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
+from surveys.prolific.reconciliation import read_board
 from surveys.prolific.transfer import pay_and_read_back, settle
 from tests.surveys.participation.threads import at_once
 from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_study, read_people, row_of

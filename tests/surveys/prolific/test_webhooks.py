@@ -12,7 +12,7 @@ from django.test import Client
 
 from surveys.models import Participant, Submission
 from surveys.prolific.client import ProlificClient
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
 from tests.surveys.prolific.world import make_paid_study, read_people
 
 pytestmark = pytest.mark.django_db

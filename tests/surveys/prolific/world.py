@@ -6,10 +6,10 @@ from itertools import count
 from django.utils import timezone
 
 from surveys.models import Participant, Payment, Session, Study
-from surveys.prolific.board import Board, Pair, read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import decide, propose
-from surveys.prolific.mock.books import Books
+from surveys.prolific.mock.server import Books
+from surveys.prolific.reconciliation import Board, Pair, read_board
 from surveys.prolific.transfer import read_back
 from surveys.studies.lifecycle import definition_of
 from tests.factories import PROLIFIC_STUDY, make_definition, make_study

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.exceptions import ParseError
 
-from analysis.exports.parsers import WholeJSONParser
+from analysis.exports.refusals import WholeJSONParser
 from analysis.people.corpora.reading import CorpusFile
 from analysis.runs.asking.kinds import objects_in
 from analysis.runs.lanes.batches import document_of

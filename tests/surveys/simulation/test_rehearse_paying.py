@@ -6,11 +6,10 @@ import pytest
 
 from surveys.management.commands.rehearse_paying import PEOPLE, rehearse_paying
 from surveys.models import Participant
-from surveys.prolific.board import read_board
 from surveys.prolific.client import ProlificClient
 from surveys.prolific.decisions import decide, propose
-from surveys.prolific.mock.books import Books
-from surveys.prolific.mock.server import served
+from surveys.prolific.mock.server import Books, served
+from surveys.prolific.reconciliation import read_board
 from surveys.prolific.transfer import pay_and_read_back
 from surveys.simulation.demo import NotADemo
 

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from surveys.models import AuditEvent, Payment, ProlificStudy, Study, Submission, TeamRequest
 from surveys.prolific import tasks
-from surveys.prolific.board import read_board
 from surveys.prolific.decisions import Amount, decide, decide_amounts, listed
+from surveys.prolific.reconciliation import read_board
 from surveys.studies import lifecycle
 from surveys.studies.files.definitions import parse_study
 from surveys.studies.lifecycle import StudyError
