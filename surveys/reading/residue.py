@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _BOT = r"(?:chatgpt|gemini|claude|copilot|bing|meta ai|grok|assistant)"
 _BOT_SPOKE = (
@@ -146,6 +147,8 @@ def without_questions(lines: Sequence[str]) -> list[str]:
     return kept
 
 
+# The checks of one paste ask for it several times.
+@lru_cache(maxsize=4)
 def strip_residue(text: str) -> str:
     """The text without lines of the chatbot's page before the first and after the last line of the answer."""
     lines = text.splitlines()
