@@ -1,7 +1,4 @@
-"""Pages about people: kept out of caches and search engines; incomplete forms are refused.
-
-And some of Django's middleware, without what costs time in each answer and changes none of ours.
-"""
+"""Pages about people: kept out of caches and search engines; incomplete forms are refused. Faster Django middleware."""
 
 import logging
 from collections.abc import Callable

@@ -118,25 +118,18 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
     # The state that was read with the form. If another window has changed it since, the write finds out, and everything
     # is done again behind the lock on the person's row.
     sha256, state = copy_hash(text), standing_of(participant)
-    participant.standing = None
+    participant.standing, is_written = None, False
     if state and state.sha256 == sha256:
         outcome, values = decide_submission(participant, submission, text, state)
-        if values is None or write_response(state, values | {"needs_place": needs_place(participant)}):
-            return keep_standing(participant, submission, state, outcome)
-    with transaction.atomic():
-        touch_participant(participant)
-        state = read_standing(participant, submission.prompt, sha256)
-        outcome, values = decide_submission(participant, submission, text, state)
-        if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
-            raise Participant.DoesNotExist("The part has ended.")
-    return keep_standing(participant, submission, state, outcome)
-
-
-def keep_standing(
-    participant: Participant, submission: PasteSubmission, state: PersonState, outcome: PasteOutcome
-) -> PasteOutcome:
-    """Keep the state, on which the next page depends, with the answer that was accepted; return the outcome."""
-    if outcome.accepted:
+        is_written = values is None or write_response(state, values | {"needs_place": needs_place(participant)})
+    if not (state and is_written):
+        with transaction.atomic():
+            touch_participant(participant)
+            state = read_standing(participant, submission.prompt, sha256)
+            outcome, values = decide_submission(participant, submission, text, state)
+            if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
+                raise Participant.DoesNotExist("The part has ended.")
+    if outcome.accepted:  # the next page depends on it
         answered = state.answered | {submission.prompt.slug}
         participant.standing = state._replace(answered=answered, sha256=WRITTEN)
     return outcome
