@@ -51,10 +51,11 @@ def change_language(request: HttpRequest, participant: Participant) -> bool:
 
 def speak(request: HttpRequest, language: str) -> None:
     """Switch the page's own words to this language, or to English if the pages lack it."""
-    try:
-        translation.activate(translation.get_supported_language_variant(language))
-    except LookupError:
-        translation.activate("en")
+    if language != translation.get_language():
+        try:
+            translation.activate(translation.get_supported_language_variant(language))
+        except LookupError:
+            translation.activate("en")
     request.LANGUAGE_CODE = translation.get_language()
 
 

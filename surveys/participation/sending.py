@@ -1,14 +1,12 @@
 """Prepared statements, each on the thread's connection or one that the pool lends for it alone."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import Any
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
 
 NEVER = 2**31  # runs before psycopg prepares a statement by itself: Django's stay unprepared
 
@@ -26,29 +24,26 @@ def row_of(statement: str, values: dict[str, Any]) -> tuple | None:
 
 
 def ask(statement: str, values: dict[str, Any], many: bool, context: dict[str, Any]) -> tuple | None:
-    """Execute a statement, with the arguments that Django gives to execute wrappers."""
-    wrapper = context["connection"]
-    with wrapper.wrap_database_errors, link_of(wrapper) as link:
-        link.prepare_threshold = NEVER  # without one nothing is prepared
-        return psycopg.Cursor(link).execute(statement, values, prepare=True).fetchone()
+    """Execute a statement, with the arguments that Django gives to execute wrappers.
 
-
-@contextmanager
-def link_of(wrapper: DatabaseWrapper) -> Iterator[psycopg.Connection]:
-    """The thread's connection, else one of the pool for this statement alone.
-
-    Django's own way to one is longer, and keeps it until the request ends.
+    It takes the thread's connection, else one of the pool for this statement alone: Django's own way to one is longer,
+    and keeps it until the request ends.
     """
-    if wrapper.connection is not None or not wrapper.pool:
-        wrapper.ensure_connection()
-        wrapper.validate_no_broken_transaction()
-        yield wrapper.connection
-        return
-    pool = wrapper.pool
-    if pool.closed:
-        pool.open()
-    link = pool.getconn()
-    try:
-        yield link
-    finally:
-        pool.putconn(link)
+    wrapper = context["connection"]
+    with wrapper.wrap_database_errors:
+        if wrapper.connection is not None or not (pool := wrapper.pool):
+            wrapper.ensure_connection()
+            wrapper.validate_no_broken_transaction()
+            return first_row(wrapper.connection, statement, values)
+        if pool.closed:
+            pool.open()
+        link = pool.getconn()
+        try:
+            return first_row(link, statement, values)
+        finally:
+            pool.putconn(link)
+
+
+def first_row(link: psycopg.Connection, statement: str, values: dict[str, Any]) -> tuple | None:
+    link.prepare_threshold = NEVER  # without one nothing is prepared
+    return psycopg.Cursor(link).execute(statement, values, prepare=True).fetchone()

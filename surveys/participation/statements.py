@@ -26,7 +26,6 @@ from surveys.participation.places import LIFE
 from surveys.participation.sending import row_of
 from surveys.studies.lifecycle import prompts_of
 
-Answer = tuple[int, int, UUID, str, bool]  # prompt, revision, key, SHA-256, accepted
 FIELDS = {field.attname: field for field in Participant._meta.concrete_fields}
 CELL = Participant._meta.get_field("cell")
 NAMES = tuple(FIELDS)
@@ -42,11 +41,12 @@ SAME_AS_OTHER = """EXISTS (
     WHERE prompt_id = %(prompt)s AND text_sha256 = %(sha256)s AND participant_id <> %(person)s
 )"""
 BY_LINK = "pseudonym = %(pseudonym)s AND study_id = (SELECT id FROM surveys_study WHERE slug = %(slug)s)"
-# A person's answers, and the pages that have a draft.
+# A person's answers, the pages that have a draft, and whether the chatbot's settings are known.
 GIVEN = """(
     SELECT json_agg(json_build_array(prompt_id, revision, key, text_sha256, accepted))
     FROM surveys_response WHERE participant_id = participant.id
-), (SELECT json_agg(step) FROM surveys_draft WHERE participant_id = participant.id)
+), (SELECT json_agg(step) FROM surveys_draft WHERE participant_id = participant.id),
+EXISTS (SELECT FROM surveys_chatbotcontext WHERE participant_id = participant.id)
 FROM surveys_participant participant"""
 
 
@@ -156,6 +156,7 @@ class PersonState(NamedTuple):
 
     drafts: frozenset[str]  # steps
     answered: frozenset[str]  # slugs of the prompts with an accepted answer
+    has_settings: bool = False  # of the chatbot
     sha256: str = ""  # of the text that `same_as_other` is about
     revisions: tuple[tuple[int, UUID, str, bool], ...] = ()  # revision, key, SHA-256, accepted; oldest first
     elsewhere: tuple[tuple[int, str], ...] = ()  # other prompts, with the SHA-256 of what they gave there last
@@ -186,7 +187,7 @@ def find_at_prompt(study_slug: str, pseudonym: str, number: int, sha256: str = "
 
 
 def participant_of(names: Sequence[str], row: Sequence[Any], number: int = 0, sha256: str = "") -> Participant:
-    *columns, answers, drafts = row
+    *columns, answers, drafts, has_settings = row
     participant = Participant.__new__(Participant)  # without the signals that `Participant()` sends
     own = {name: json.loads(value) if name in JSON_NAMES else value for name, value in zip(names, columns, strict=True)}
     participant.__dict__.update(own, _state=ModelState())
@@ -194,12 +195,8 @@ def participant_of(names: Sequence[str], row: Sequence[Any], number: int = 0, sh
     if participant.cell_id:
         CELL.set_cached_value(participant, cell_of(participant.cell_id))
     slug = participant.order[number - 1] if 1 <= number <= len(participant.order) else ""
-    participant.standing = standing_at(participant.version_id, slug, answers, drafts, sha256)
+    participant.standing = standing_at(participant.version_id, slug, answers, drafts, has_settings, sha256)
     return participant
-
-
-def read_answers(found: list[Any] | None) -> tuple[Answer, ...]:
-    return tuple((at, n, UUID(key), sha, accepted) for at, n, key, sha, accepted in sorted(found or ()))
 
 
 def slug_of(version_id: int, prompt_id: int) -> str:
@@ -216,16 +213,18 @@ def standing_at(
     slug: str,
     found: list[Any] | None,
     drafts: list[str] | None,
+    has_settings: bool,
     sha256: str,
     same_as_other: bool = False,
 ) -> PersonState:
-    prompt, answers = prompts_of(version_id).get(slug), read_answers(found)
+    prompt, answers = prompts_of(version_id).get(slug), sorted(found or ())
     at = prompt.pk if prompt else 0
     return PersonState(
         frozenset(drafts or ()),
         frozenset(slug_of(version_id, place) for place, *_, accepted in answers if accepted),
+        has_settings,
         sha256=sha256,
-        revisions=tuple(answer[1:] for answer in answers if answer[0] == at),
+        revisions=tuple((n, UUID(key), sha, accepted) for place, n, key, sha, accepted in answers if place == at),
         elsewhere=tuple({place: sha for place, _, _, sha, _ in answers if place != at}.items()),
         same_as_other=same_as_other,
     )
@@ -236,8 +235,8 @@ def read_standing(participant: Participant, prompt: Prompt, sha256: str) -> Pers
     row = row_of(READ_GIVEN, {"person": participant.pk, "prompt": prompt.pk, "sha256": sha256})
     if not row:
         raise Participant.DoesNotExist("The part has ended.")
-    same_as_other, answers, drafts = row
-    return standing_at(participant.version_id, prompt.slug, answers, drafts, sha256, same_as_other)
+    same_as_other, answers, drafts, has_settings = row
+    return standing_at(participant.version_id, prompt.slug, answers, drafts, has_settings, sha256, same_as_other)
 
 
 def write_response(standing: PersonState, values: dict[str, Any], is_locked: bool = False) -> bool:

@@ -1,5 +1,6 @@
 """The steps of a participant or annotator: the current page, the next one, and the way so far."""
 
+from collections.abc import Set
 from functools import lru_cache
 from itertools import pairwise
 
@@ -53,7 +54,13 @@ def first_work(definition: Definition) -> str:
 
 def is_settings_due(participant: Participant, definition: Definition) -> bool:
     """Whether a person who has answered a prompt is now asked for the chatbot's settings."""
-    return definition.settings_later and not ChatbotContext.objects.filter(participant=participant).exists()
+    return definition.settings_later and not has_settings(participant)
+
+
+def has_settings(participant: Participant) -> bool:
+    if standing := standing_of(participant):
+        return standing.has_settings
+    return ChatbotContext.objects.filter(participant=participant).exists()
 
 
 def way_step(step: str, definition: Definition) -> str:
@@ -138,9 +145,9 @@ def has_reached(participant: Participant, step: str) -> bool:
     return STEPS.index(participant.step) >= STEPS.index(step)
 
 
-def answered_slugs(participant: Participant) -> set[str]:
+def answered_slugs(participant: Participant) -> Set[str]:
     if standing := standing_of(participant):
-        return set(standing.answered)
+        return standing.answered
     accepted = Response.objects.filter(participant=participant, accepted=True)
     return set(accepted.values_list("prompt__slug", flat=True))
 

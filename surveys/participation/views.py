@@ -39,6 +39,7 @@ from surveys.participation.steps import (
     current_page,
     first_work,
     has_reached,
+    has_settings,
     minutes_left,
     next_prompt,
     open_page,
@@ -220,9 +221,8 @@ def read_key(raw: str) -> uuid.UUID:
 def draft_of(request: HttpRequest, step: str) -> Draft | None:
     """The draft of a page; None for a link without proof."""
     standing = standing_of(request.participant)
-    if standing and step not in standing.drafts:
-        return None
-    return None if is_unproven() else Draft.objects.filter(participant=request.participant, step=step).first()
+    has_none = is_unproven() or (standing and step not in standing.drafts)
+    return None if has_none else Draft.objects.filter(participant=request.participant, step=step).first()
 
 
 def drop_draft(request: HttpRequest, step: str) -> None:
@@ -352,7 +352,7 @@ def failed_checks(checks: Sequence[ComprehensionCheck], given: Mapping[str, str]
 
 @participant_page(Step.CONTEXT)
 def context(request: HttpRequest) -> HttpResponse:
-    known = getattr(request.participant, "context", None)
+    known = getattr(request.participant, "context", None) if has_settings(request.participant) else None
     if known and is_unproven():
         return go_on(request, Step.PROMPTS)
     bot = chatbot_of(request)
@@ -365,6 +365,8 @@ def context(request: HttpRequest) -> HttpResponse:
             setattr(given, name, value)
         given.participant, given.recorded_at = request.participant, timezone.now()
         given.save()
+        if standing := standing_of(request.participant):
+            request.participant.standing = standing._replace(has_settings=True)
         drop_draft(request, Step.CONTEXT)
         return go_on(request, Step.PROMPTS)
     answered = len(answered_slugs(request.participant)) if request.definition.settings_later else 0
@@ -382,8 +384,7 @@ def device_of(user_agent: str) -> str:
 @participant_page(Step.PROMPTS)
 def attention(request: HttpRequest, slug: str) -> HttpResponse:
     """An attention check between two prompts; the result is noted and never ends a participation."""
-    participant, checks = request.participant, {check.slug: check for check in request.definition.attention}
-    check = checks.get(slug)
+    participant, check = request.participant, {check.slug: check for check in request.definition.attention}.get(slug)
     given = participant.checks.get("attention", {})
     if check is None or slug in given:
         return redirect(next_prompt(participant, request.definition))
@@ -483,12 +484,11 @@ def leave(request: HttpRequest, **more: Any) -> HttpResponse | None:
 
     Erasing must be confirmed by a tick on a page of its own; `more` is that page's further context.
     """
-    slug = request.participant.study.slug
     if is_unproven():
         return None
     if request.method == "POST" and request.POST.get("how") == "withdraw" and "sure" in request.POST:
         recruitment.withdraw(request.participant)
-        erased = reverse(f"{area_of(request.definition)}:withdrawn", args=[slug])
+        erased = reverse(f"{area_of(request.definition)}:withdrawn", args=[request.definition.slug])
         return redirect(f"{erased}?lang={language_of(request.participant)}")
     if request.method == "POST" and request.POST.get("how") == "return":
         participant = recruitment.stop(request.participant, State.RETURNED, "returned-by-participant")

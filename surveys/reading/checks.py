@@ -37,9 +37,9 @@ class Paste:
     by_agent: bool = False
 
     @cached_property
-    def said(self) -> list[str]:
+    def said(self) -> tuple[str, ...]:
         """The words of the paste; none if it is longer than any prompt."""
-        return _words(residue.strip_residue(self.text)) if len(self.text) < LONGEST_PROMPT else []
+        return _words(residue.strip_residue(self.text)) if len(self.text) < LONGEST_PROMPT else ()
 
 
 class Finding(NamedTuple):
@@ -207,9 +207,9 @@ def _squeeze(text: str) -> str:
     return " ".join(text[:TOPIC_HEAD].split())
 
 
-def _opens_with(words: Sequence[str], prompt: str) -> bool:
+def _opens_with(words: tuple[str, ...], prompt: str) -> bool:
     asked = _prompt_words(prompt)
-    return len(asked) >= 6 and tuple(words[: len(asked)]) == asked
+    return len(asked) >= 6 and words[: len(asked)] == asked
 
 
 def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
@@ -229,7 +229,7 @@ def _find_topic(paste: Paste, words: Sequence[str]) -> str | None:
 # A study has a dozen prompts and each submission is held against all of them.
 @lru_cache(maxsize=512)
 def _prompt_words(prompt: str) -> tuple[str, ...]:
-    return tuple(_words(prompt))
+    return _words(prompt)
 
 
 @lru_cache(maxsize=512)
@@ -253,8 +253,10 @@ def _stem(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") else word
 
 
-def _words(text: str) -> list[str]:
-    return WORD.findall(text.casefold())
+# Several checks ask for those of one paste.
+@lru_cache(maxsize=4)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(text.casefold()))
 
 
 def _is_refusal(paste: Paste) -> dict[str, Any] | None:

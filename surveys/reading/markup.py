@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from functools import lru_cache
 
 from surveys.reading.words import is_label
 
@@ -168,6 +169,7 @@ def fold_name(name: str) -> str:
     return CORPORATE.sub("", ARTICLE.sub("", " ".join(name.casefold().split()))).strip(EDGES)
 
 
+@lru_cache(maxsize=256)
 def clean_name(raw: str) -> str:
     """The name as it was written, without markup, number, pictures, explanation and closing brackets."""
     name = (raw if raw.isascii() else SYMBOLS.sub("", raw)).strip()

@@ -171,7 +171,7 @@ def _spelled(plain: str, name: str) -> str:
 
 def is_link_alone(text: str) -> bool:
     """Whether a text is a link to a chat and at most a few words, which is no answer."""
-    if len(text) > LONGEST_LINK:
+    if len(text) > LONGEST_LINK or "/" not in text:
         return False
     marks = find_personal(text)
     if not any(mark.kind == "chat-link" for mark in marks):

@@ -25,13 +25,13 @@ _I_DECLINE = (
 DECLINES = re.compile(
     r"^(?:oh,? |hmm,? )?(?:(?:i'm|i am) (?:very |so |really |truly )?sorry|sorry|my apologies|apologies"
     r"|i apologi[sz]e),? (?:but|i|as|that|this|we)\b"
-    rf"|\bi(?:{'|'.join(_I_DECLINE)})"
-    r"|\b(?:it|this|that)(?:'s| is|'d be| would) not (?:be )?(?:\w+ly )?(?:ethical|appropriate|possible"
+    rf"|\b(?:i(?:{'|'.join(_I_DECLINE)})"
+    r"|(?:it|this|that)(?:'s| is|'d be| would) not (?:be )?(?:\w+ly )?(?:ethical|appropriate|possible"
     r"|something i)\b"
-    r"|\bnot (?:something i(?:'m| am| can)|among them)\b"
-    r"|\bagainst my (?:programming|guidelines|polic)"
-    r"|\blet's (?:talk about|discuss|change) (?:something|the (?:topic|subject))\b"
-    r"|\bstill learning how to\b"
+    r"|not (?:something i(?:'m| am| can)|among them)\b"
+    r"|against my (?:programming|guidelines|polic)"
+    r"|let's (?:talk about|discuss|change) (?:something|the (?:topic|subject))\b"
+    r"|still learning how to\b)"
 )
 DECLINES_ELSEWHERE = re.compile(
     r"\s*(?:lo siento|lamentablemente|desculpe|sinto muito|lamento|(?:je suis )?désolé|malheureusement"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _BOT = r"(?:chatgpt|gemini|claude|copilot|bing|meta ai|grok|assistant)"
 _BOT_SPOKE = (
@@ -12,7 +13,8 @@ _USER_SPOKE = (
     r"(?:you|user|tú|sie|du|vous|tu|você|hai) (?:said|dijiste|sagten|hast gesagt|sagtest|avez dit|as dit"
     r"|disse|detto) ?:?|(?:you|user) ?:|dijiste:?|has dicho:?|你说[：:]?|لقد قلت:?"
 )
-# Lines that no answer has by itself; one is enough, wherever it is. Each is a whole line.
+# Lines that no answer has by itself; one is enough, wherever it is. Each is a whole line. As in all patterns of lines
+# but SPOKE and SITE, for lower-case text, which is twice as fast.
 _SURE = (
     _BOT_SPOKE,
     _USER_SPOKE,
@@ -46,7 +48,7 @@ _SURE = (
     r"which response do you prefer\?|response [12]|you're giving feedback on .{1,60}"
     r"|chatgpt でも間違える.{0,60}",
 )
-SURE = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_SURE)})[ \t*]*$", re.I)
+SURE = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_SURE)})[ \t*]*$")
 SPOKE = re.compile(rf"^[ \t>*#]*+(?:(?P<bot>{_BOT_SPOKE})|{_USER_SPOKE})[ \t*]*$", re.I)
 # Words that an answer may hold too: they count as a whole line among the first or the last lines only.
 _LIKELY = (
@@ -57,7 +59,7 @@ _LIKELY = (
     r"gpt-?\d\S*(?: mini)?|\do(?:-mini)?|\d\.\d (?:flash|pro)|\d{1,2}:\d\d(?: [ap]m)?",
     "compartir|teilen|partager|compartilhar|condividi|copiar|kopieren|copier|copia|bearbeiten|modifier|editar|modifica",
 )
-LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$", re.I)
+LIKELY = re.compile(rf"^(?:{'|'.join(_LIKELY)})$")
 # Buttons and notices that only the paste page looks for, which shows the lines it removes; readings ignore them.
 _BUTTONS = (
     r"(?:copy|edit) prompt|share conversation|sources and related content",
@@ -69,10 +71,8 @@ _BUTTONS = (
     rf"(?:frage? (?:irgendwas|{_BOT})|stelle irgendeine frage)",
     rf".{{0,30}}\b(?:{_BOT}|ki)\b.{{0,30}}\bfehler machen\b.{{0,160}}",
 )
-BUTTONS = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_BUTTONS)})[ \t*]*$", re.I)
-EDGE_BUTTONS = re.compile(
-    r"^(?:quellen|vorlesen|laut vorlesen|anhören|erneut versuchen|mehr anzeigen|show more)$", re.I
-)
+BUTTONS = re.compile(rf"^[ \t>*]*+(?:{'|'.join(_BUTTONS)})[ \t*]*$")
+EDGE_BUTTONS = re.compile(r"^(?:quellen|vorlesen|laut vorlesen|anhören|erneut versuchen|mehr anzeigen|show more)$")
 BADGE = re.compile(r"^\+\d{1,2}$")  # how many sources more; the line before it names the first
 SITE = re.compile(r"^(?:[a-z0-9-]{1,40}\.){1,3}[a-z]{2,6}$", re.I)
 EDGE_LINES = 3
@@ -88,11 +88,11 @@ def find_residue(text: str) -> list[str]:
 
 
 def is_sure(line: str) -> bool:
-    return len(line) < 200 and bool(SURE.match(line) or BUTTONS.match(line))
+    return len(line) < 200 and bool(SURE.match(lowered := line.lower()) or BUTTONS.match(lowered))
 
 
 def is_likely(line: str) -> bool:
-    return bool(LIKELY.match(line) or EDGE_BUTTONS.match(line))
+    return bool(LIKELY.match(lowered := line.lower()) or EDGE_BUTTONS.match(lowered))
 
 
 def page_lines(text: str, prompt: str = "") -> list[int]:
@@ -146,6 +146,8 @@ def without_questions(lines: Sequence[str]) -> list[str]:
     return kept
 
 
+# The checks of one paste ask for it several times.
+@lru_cache(maxsize=4)
 def strip_residue(text: str) -> str:
     """The text without lines of the chatbot's page before the first and after the last line of the answer."""
     lines = text.splitlines()
@@ -171,4 +173,4 @@ def _edge_lines(text: str) -> list[str]:
 
 def _is_residue(line: str) -> bool:
     line = line.strip()
-    return not line or len(line) < 200 and bool(SURE.match(line) or LIKELY.match(line))
+    return not line or len(line) < 200 and bool(SURE.match(lowered := line.lower()) or LIKELY.match(lowered))

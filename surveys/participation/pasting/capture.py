@@ -44,6 +44,7 @@ UNRATED = "unrated"  # the rating of people who can't say
 RATINGS = ("1", "2", "3", "4", "5", UNRATED)
 # Texts shorter than this are the same by chance: "B" is not copied from a neighbour.
 SHORTEST_COPY = 80
+WRITTEN = "written"  # no text's hash, so that no other submission is decided by a state that is past
 NUMBERS = ("copied_at", "opened_at", "sent_at", "away_ms", "pasted", "typed", "removed", "length")
 HANDS = ("keys", "pointer", "presses", "scrolls", "untrusted")
 MOST_PASTES = 50
@@ -117,22 +118,21 @@ def submit_paste(participant: Participant, submission: PasteSubmission) -> Paste
     # The state that was read with the form. If another window has changed it since, the write finds out, and everything
     # is done again behind the lock on the person's row.
     sha256, state = copy_hash(text), standing_of(participant)
-    participant.standing = None
+    participant.standing, is_written = None, False
     if state and state.sha256 == sha256:
         outcome, values = decide_submission(participant, submission, text, state)
-        if values is None:
-            return outcome
-        if write_response(state, values | {"needs_place": needs_place(participant)}):
-            if outcome.accepted:  # the next page depends on it
-                participant.standing = state._replace(answered=state.answered | {submission.prompt.slug})
-            return outcome
-    with transaction.atomic():
-        touch_participant(participant)
-        state = read_standing(participant, submission.prompt, sha256)
-        outcome, values = decide_submission(participant, submission, text, state)
-        if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
-            raise Participant.DoesNotExist("The part has ended.")
-        return outcome
+        is_written = values is None or write_response(state, values | {"needs_place": needs_place(participant)})
+    if not (state and is_written):
+        with transaction.atomic():
+            touch_participant(participant)
+            state = read_standing(participant, submission.prompt, sha256)
+            outcome, values = decide_submission(participant, submission, text, state)
+            if values and not write_response(state, values | {"needs_place": False}, is_locked=True):
+                raise Participant.DoesNotExist("The part has ended.")
+    if outcome.accepted:  # the next page depends on it
+        answered = state.answered | {submission.prompt.slug}
+        participant.standing = state._replace(answered=answered, sha256=WRITTEN)
+    return outcome
 
 
 def copy_hash(text: str) -> str:
@@ -371,8 +371,13 @@ def read_evidence(raw: str, headers: Mapping[str, str] | None = None) -> dict[st
 def declared_agent(headers: Mapping[str, str]) -> str:
     """The agent that a request declares, by its signature's address or its browser's name; else empty."""
     signed = headers.get("Signature-Agent", "").strip('"= ').removeprefix("https://")
-    named = DECLARED.search(headers.get("User-Agent", ""))
-    return (signed or (named[0] if named else ""))[:LONGEST_AGENT]
+    return (signed or agent_named(headers.get("User-Agent", "")))[:LONGEST_AGENT]
+
+
+@lru_cache(maxsize=256)
+def agent_named(browser: str) -> str:
+    named = DECLARED.search(browser)
+    return named[0] if named else ""
 
 
 def is_of_agent(evidence: Mapping[str, Any]) -> bool:

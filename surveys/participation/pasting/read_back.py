@@ -18,6 +18,7 @@ from surveys.reading.checks import CHECKS, UNREAD
 
 Verdict, NoAnswer = ReadBack.Verdict, ReadBack.NoAnswer
 UNREACHED = NoAnswer.UNREACHED
+CHOSEN = frozenset(NoAnswer.values) - {UNREACHED}  # by people who have no answer
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NONE = "none"
 # With these findings there is nothing to read back.
@@ -114,15 +115,16 @@ def mark_of(text: str) -> str:
 def read_reply(form: Mapping[str, str]) -> ReadReply:
     """Read the panel's fields from a form or draft: a name that was shown but is not ticked does not belong."""
     ticked = {name.removeprefix("name-") for name in form if name.startswith("name-")}
+    shown = [name for name in form if name.startswith("shown-") and name.removeprefix("shown-") not in ticked]
     no_answer = form.get("no_answer", "")
     return ReadReply(
         of=form.get("read_of", ""),
-        out=_names_in({name: form[name] for name in form if name.removeprefix("shown-") not in ticked}, "shown-"),
+        out=_names_in({name: form[name] for name in shown}, "shown-"),
         added=_names_in(form, "added-"),
         read=form.get("read_letter", ""),
         letter=form.get("letter"),
         confirmed=form.get("read") == "right",
-        no_answer=no_answer if no_answer in NoAnswer.values and no_answer != UNREACHED else "",
+        no_answer=no_answer if no_answer in CHOSEN else "",
     )
 
 
@@ -153,8 +155,10 @@ def weigh_reply(prompt: Prompt, text: str, reply: ReadReply) -> SaidBack | None:
     """The reply as it applies to this text; None if its reading was not shown and no earlier correction changes it."""
     if reply.no_answer and not any(sign.isalnum() for sign in text):
         return SaidBack(Verdict.RIGHT, no_answer=reply.no_answer)
+    if is_read_later(text) or not reply.of:
+        return None
     is_seen = reply.of == mark_of(text)
-    if is_read_later(text) or not reply.of or not (is_seen or reply.corrects):
+    if not (is_seen or reply.corrects):
         return None
     reading = read_prompt(prompt, text)
     names, letter = reading.names, reading.letter

@@ -115,7 +115,7 @@ def test_prompt_page_with_what_was_answered(client: Client, participant: Partici
     [
         ("questions", "questions", 1),
         ("instructions", "instructions", 1),
-        ("context", "context", 2),
+        ("context", "context", 1),
         ("debrief", "debrief", 1),
         ("completed", "end", 1),
     ],
