@@ -55,10 +55,7 @@ PERSONAL = [
     ("مرحباً يا سارة!", [("name", "سارة")]),
     ("שלום דנה, הנה", [("name", "דנה")]),
     ("你好，小明！这里", [("name", "小明")]),
-    (
-        "Write to anna.smith+films@mail.example.co.uk today.",
-        [("e-mail", "anna.smith+films@mail.example.co.uk")],
-    ),
+    ("Write to anna.smith+films@mail.example.co.uk today.", [("e-mail", "anna.smith+films@mail.example.co.uk")]),
     ("(a_b@example.org)", [("e-mail", "a_b@example.org")]),
     ("почта иван@пример.рф.", [("e-mail", "иван@пример.рф")]),
     ("Call +44 20 7946 0958.", [("phone", "+44 20 7946 0958")]),
