@@ -15,11 +15,7 @@ from fieldstudy.embedded.servers import ROOT
 from tests.test_containers import load_program
 
 FOLDER = ROOT / ".ci"
-
-
-@pytest.fixture
-def installer() -> ModuleType:
-    return load_program("install")
+installer = pytest.fixture(lambda: load_program("install"))
 
 
 def set_up(copy: Path) -> str:

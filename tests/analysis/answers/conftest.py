@@ -2,10 +2,6 @@
 
 import pytest
 
-from surveys.models import Study
 from tests.factories import make_study
 
-
-@pytest.fixture
-def study(db: None) -> Study:
-    return make_study(places=20)
+study = pytest.fixture(lambda db: make_study(places=20))

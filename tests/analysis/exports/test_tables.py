@@ -20,11 +20,7 @@ from tests.factories import make_definition, make_participant, make_response, ma
 
 pytestmark = pytest.mark.django_db
 EVERYBODY = Selection(pilot=True, preview=True)
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study()
+study = pytest.fixture(make_study)
 
 
 @pytest.mark.parametrize("pids", [False, True])

@@ -24,11 +24,7 @@ from tests.surveys.participation.threads import at_once
 pytestmark = pytest.mark.django_db(transaction=True)
 USERS = ("ann", "bob", "cleo", "dan", "eve", "fay")
 MAIL = "ann@example.org"
-
-
-@pytest.fixture(autouse=True)
-def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_letters(monkeypatch)
+letters = pytest.fixture(use_letters, autouse=True)
 
 
 @copied_world

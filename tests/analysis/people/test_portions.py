@@ -21,11 +21,7 @@ from tests.lasting import copied_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 USERS = ("ann", "bob", "cleo", "dan")
-
-
-@pytest.fixture(autouse=True)
-def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_letters(monkeypatch)
+letters = pytest.fixture(use_letters, autouse=True)
 
 
 @copied_world

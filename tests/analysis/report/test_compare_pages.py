@@ -41,11 +41,7 @@ SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "j
 
 
 world = lasting_report(make_compared)
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return log_in(study, "researcher")
+client = pytest.fixture(lambda study: log_in(study, "researcher"))
 
 
 # --- every page -------------------------------------------------------------

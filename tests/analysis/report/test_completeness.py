@@ -30,11 +30,7 @@ from tests.test_architecture import imports_of, modules_of, sources, whole
 ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, shown in words or on cards
 MEASURES = (*OF_LISTS, *OF_CHOICES)
 SHOWN = [part for part in PARTS.values() if part.name not in ONE_OBJECT]
-
-
-@pytest.fixture(scope="module")
-def report() -> Report:
-    return make_report()
+report = pytest.fixture(make_report, scope="module")
 
 
 def by_name(entry: Part | Measure) -> str:

@@ -21,11 +21,7 @@ from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
 FEW = {"draws": 20}
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return client_of("ada", study, "viewer")
+client = pytest.fixture(lambda study: client_of("ada", study, "viewer"))
 
 
 def get(client: Client, name: str = "metrics", *more: str, **query: Any) -> Any:

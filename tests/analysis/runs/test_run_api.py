@@ -23,11 +23,7 @@ from tests.factories import make_account, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 ACTIONS = ("note", "pause", "resume", "cancel", "retry")
-
-
-@pytest.fixture
-def client(study: Study) -> Client:
-    return program_of(make_account("ada", study, "researcher"))
+client = pytest.fixture(lambda study: program_of(make_account("ada", study, "researcher")))
 
 
 def at(name: str, *args: object) -> str:

@@ -28,11 +28,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 State = Participant.State
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study()
+study = pytest.fixture(make_study)
 
 
 def page_of(participant: Participant) -> str:

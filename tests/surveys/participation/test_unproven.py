@@ -28,11 +28,7 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 SECRET = "Kestrel my own words"
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study()
+study = pytest.fixture(make_study)
 
 
 def arrive(study: Study, visit: Visit, **more: str) -> HttpResponse:

@@ -11,11 +11,7 @@ from tests.surveys.prolific.conftest import TOKEN
 
 pytestmark = pytest.mark.django_db
 AT = "/console/teas/paying/study/"
-
-
-@pytest.fixture
-def books() -> Books:
-    return Books(TOKEN)
+books = pytest.fixture(lambda: Books(TOKEN))
 
 
 @pytest.fixture

@@ -22,11 +22,7 @@ from tests.surveys.participation.threads import at_once
 pytestmark = pytest.mark.django_db
 PAGE = "/console/account/invitations/"
 GOOD = {"username": "bob", "password1": "green-leaves-9", "password2": "green-leaves-9"}
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_study("draft")
+study = pytest.fixture(lambda: make_study("draft"))
 
 
 def client_of(account: object) -> Client:

@@ -16,11 +16,7 @@ from tests.factories import annotate, make_annotation_study, make_annotator, mak
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def study() -> Study:
-    return make_annotation_study(overlap=2, items=3)
+study = pytest.fixture(lambda: make_annotation_study(overlap=2, items=3))
 
 
 def skip_next(person: Participant, reason: str, words: str = "") -> None:
