@@ -8,12 +8,11 @@ from tests.factories import make_account, make_study
 RANK = ["stranger", "blinded", "viewer", "researcher", "owner"]
 
 
-def make_roles(study: Study) -> Study:
+def make_roles(study: Study) -> None:
     """Make an account for each, named after the role; the stranger owns another study."""
     for role in RANK[1:]:
         make_account(role, study, role)
     make_account("stranger", make_study("draft", slug="coffees"), "owner")
-    return study
 
 
 def as_account(name: str, **options: bool) -> Client:

@@ -1,6 +1,7 @@
 """No page leads nowhere: people may open whatever a page shows them, whoever they are, and its forms arrive."""
 
 import re
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,7 +12,10 @@ from surveys.models import Study
 from surveys.studies import pages
 from tests.crawling import Crawl, MayPost, log_in, make_members, make_world, ways_of_annotators, ways_of_participants
 
-world = pytest.fixture(lambda transactional_db, monkeypatch, tmp_path: make_world(monkeypatch, tmp_path))
+
+@pytest.fixture
+def world(transactional_db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Study]:
+    return make_world(monkeypatch, tmp_path)
 
 
 @pytest.fixture(autouse=True)

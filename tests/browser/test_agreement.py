@@ -10,7 +10,11 @@ from tests.browser.console import faults_at, heading, log_in, watch
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # The third pilot annotator answers the opposite of the others.
 PILOT = ("yyyynnnn", "yyyynnny", "nnnnyyyy")
-study = pytest.fixture(lambda site: make_annotated()[0])
+
+
+@pytest.fixture
+def study(site: str) -> Study:
+    return make_annotated()[0]
 
 
 def test_from_the_matrix_to_the_raw_item_in_two_clicks(page: Page, study: Study) -> None:

@@ -15,7 +15,11 @@ from tests.surveys.participation.test_question_pages import make_long
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SAVED = "span[data-saved]"
 SAVED_NOW = re.compile(r"Saved \d+ seconds? ago")
-person = pytest.fixture(lambda: make_participant(make_demo()))
+
+
+@pytest.fixture
+def person():
+    return make_participant(make_demo())
 
 
 def close_without_network(page: Page) -> None:

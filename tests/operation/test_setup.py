@@ -15,7 +15,11 @@ from fieldstudy.embedded.servers import ROOT
 from tests.test_containers import load_program
 
 FOLDER = ROOT / ".ci"
-installer = pytest.fixture(lambda: load_program("install"))
+
+
+@pytest.fixture
+def installer() -> ModuleType:
+    return load_program("install")
 
 
 def set_up(copy: Path) -> str:

@@ -27,7 +27,6 @@ ITEMS = {
     "d": ("synthetic", "u3", "taste", "nn"),
     "e": ("synthetic", "u3", "taste", "yy"),
 }
-study = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
 
 
 def make_grouped() -> Study:
@@ -43,6 +42,11 @@ def make_grouped() -> Study:
 
 
 world = lasting_world(make_grouped)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def question_of(study: Study, threshold: int = 1) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from tests.factories import make_account, make_study
 from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(lambda world: Study.objects.get(pk=world))
 
 
 def make_labelled() -> Study:
@@ -21,6 +20,11 @@ def make_labelled() -> Study:
 
 
 world = lasting_world(make_labelled)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.get(pk=world)
 
 
 def get(account: str, study: Study, path: str, **query: str):

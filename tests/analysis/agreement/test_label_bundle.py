@@ -35,7 +35,11 @@ OWN_WORDS = "My name is Marguerite."
 
 
 world = lasting_world(lambda: make_annotated()[0], rows_for)
-study = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture(autouse=True)

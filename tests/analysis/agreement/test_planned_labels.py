@@ -55,7 +55,6 @@ ABSENT = replace(JUDGE, slug="absent", a="nobody")
 FIRST = "yynn" * 6
 SAID = (FIRST, "n" + FIRST[1:], FIRST[:-1] + "y")
 JUDGED = {"good": "yynn" * 5 + "nnnn", "poor": "ynyn" * 6}
-study = pytest.fixture(lambda labelled, db: Study.objects.select_related("current").get(pk=labelled))
 
 
 def make_labelled(*hypotheses: Hypothesis, people: int = 3, slug: str = "teas") -> Study:
@@ -71,6 +70,11 @@ def make_labelled(*hypotheses: Hypothesis, people: int = 3, slug: str = "teas") 
 
 labelled = lasting_world(lambda: make_labelled(RELIABLE, JUDGE, BETTER, ABSENT))
 at_end = lasting_world(lambda: make_labelled(RELIABLE, JUDGE, slug="mints"))
+
+
+@pytest.fixture
+def study(labelled: int, db: None) -> Study:
+    return Study.objects.select_related("current").get(pk=labelled)
 
 
 @pytest.fixture

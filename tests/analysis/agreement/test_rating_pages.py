@@ -27,7 +27,11 @@ LABELS = ("1", "2", "3", "4", "5")
 
 
 world = lasting_world(make_rated)
-rated = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
+
+
+@pytest.fixture
+def rated(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def test_page_says_what_personalised_responses_are_worth(rated: Study) -> None:

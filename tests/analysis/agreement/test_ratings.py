@@ -16,7 +16,6 @@ pytestmark = pytest.mark.django_db
 
 # By writer: whether each of two responses names the attribute (the item says so), and the person's rating of it.
 RESPONSES = {"plain": ((False, "2"), (False, "3")), "showy": ((True, "5"), (False, "3"))}
-rated = pytest.fixture(lambda world: ratings_of(Study.objects.get(pk=world)))
 
 
 def make_rated(cluster: bool = True, slug: str = "teas") -> Study:
@@ -50,6 +49,11 @@ def ratings_of(study: Study) -> dict[str, Any]:
 
 
 world = lasting_world(make_rated, ratings_of)
+
+
+@pytest.fixture
+def rated(world: int) -> dict[str, Any]:
+    return ratings_of(Study.objects.get(pk=world))
 
 
 def test_each_writers_responses_have_a_mean_a_share_and_how_ratings_fall(rated: dict[str, Any]) -> None:

@@ -2,6 +2,10 @@
 
 import pytest
 
+from surveys.models import Study
 from tests.factories import make_study
 
-study = pytest.fixture(lambda db: make_study(places=20))
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_study(places=20)

@@ -25,7 +25,11 @@ from tests.surveys.console.console_pages import lines_of, log_in, text_of
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
 pytestmark = pytest.mark.django_db
-client = pytest.fixture(lambda study: log_in(study, "researcher"))
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
 
 
 def address(name: str, *args: Any) -> str:

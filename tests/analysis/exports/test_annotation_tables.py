@@ -17,7 +17,11 @@ from tests.analysis.exports.exported import make_judged, rows_of
 from tests.factories import annotate, make_annotation_study, make_annotator, make_items, make_study
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(make_annotation_study)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study()
 
 
 @pytest.mark.parametrize("pids", [False, True])

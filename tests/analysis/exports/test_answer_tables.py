@@ -31,7 +31,6 @@ from tests.lasting import lasting_world
 pytestmark = pytest.mark.django_db
 FIVE = "1. Assam\n2. Sencha\n3. Rooibos\n4. Mate\n5. Oolong"
 EVERYBODY = Selection(pilot=True, preview=True)
-study = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
 
 
 def make_world() -> Study:
@@ -58,6 +57,11 @@ def make_world() -> Study:
 
 
 world = lasting_world(make_world)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.mark.parametrize("pids", [False, True])

@@ -20,12 +20,16 @@ STUDY_PAGES = (
     ("export", ("responses", "csv")),
     ("export", ("participants", "sav")),
 )
-study = pytest.fixture(make_study)
 
 
 def client_of(name: str, study: Study | None = None, role: str = "") -> Client:
     token = Token.objects.create(user=make_account(name, study, role))
     return Client(headers={"Authorization": f"Token {token.key}"})
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
 
 
 @pytest.fixture

@@ -30,7 +30,11 @@ pytestmark = pytest.mark.django_db
 DOCUMENTS = ("codebook.md", "codebook.json", "MANIFEST.json")
 NAMES = sorted([*TABLES, *ANNOTATION_TABLES])
 world = lasting_world(make_world)
-study = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture

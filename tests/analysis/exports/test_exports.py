@@ -25,7 +25,6 @@ from tests.lasting import lasting_world
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "=1+1\n<script>alert(1)</script>\n\n- שלום 👩🏽‍🔬\n"
-study = pytest.fixture(lambda world: Study.objects.get())
 
 
 def make_collected() -> Study:
@@ -37,6 +36,11 @@ def make_collected() -> Study:
 
 
 world = lasting_world(make_collected)
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.get()
 
 
 def log_in(study: Study | None, role: str = "") -> Client:

@@ -15,8 +15,16 @@ from tests.factories import advance, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
 FORMULA = "=1+1\n\n'quoted', \"twice\""
-study = pytest.fixture(make_study)
-file = pytest.fixture(lambda tmp_path: tmp_path / "responses.csv")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "responses.csv"
 
 
 def write_export(study: Study, file: Path, **chosen: bool) -> Path:

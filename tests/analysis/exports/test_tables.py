@@ -20,7 +20,11 @@ from tests.factories import make_definition, make_participant, make_response, ma
 
 pytestmark = pytest.mark.django_db
 EVERYBODY = Selection(pilot=True, preview=True)
-study = pytest.fixture(make_study)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
 
 
 @pytest.mark.parametrize("pids", [False, True])

@@ -34,7 +34,6 @@ from tests.factories import make_participant, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(lambda: make_study("draft"))
 
 
 class Receiver(HTTPServer):
@@ -71,6 +70,11 @@ def receiver(settings: Any) -> Iterator[Receiver]:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
 
 
 @pytest.fixture(autouse=True)

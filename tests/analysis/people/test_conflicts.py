@@ -21,8 +21,6 @@ from tests.analysis.runs.baseline_factories import SHARED, make_corpus, real_dat
 from tests.factories import make_study
 from tests.roles import as_account, make_roles
 
-study = pytest.fixture(lambda: make_roles(make_study("draft")))
-
 
 def embed_alike(texts: list[str]) -> np.ndarray:
     """Give all texts the same vector."""
@@ -110,6 +108,13 @@ def test_a_persons_page_shows_what_contradicts_each_other(study: Study) -> None:
     address = reverse("people:person", args=[study.slug, "corpus", CorpusUser.objects.get().pk])
     words = " ".join(as_account("researcher").get(address).content.decode().split())
     assert "1 pair of near attributes contradicts each other" in words and words.count(">contradicts<") == 2
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study("draft")
+    make_roles(study)
+    return study
 
 
 def test_published_rates_are_those_of_the_rule() -> None:

@@ -24,7 +24,11 @@ from tests.surveys.participation.threads import at_once
 pytestmark = pytest.mark.django_db(transaction=True)
 USERS = ("ann", "bob", "cleo", "dan", "eve", "fay")
 MAIL = "ann@example.org"
-letters = pytest.fixture(use_letters, autouse=True)
+
+
+@pytest.fixture(autouse=True)
+def letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_letters(monkeypatch)
 
 
 @copied_world

@@ -33,7 +33,13 @@ from tests.surveys.console.console_pages import lines_of, said
 
 pytestmark = pytest.mark.django_db
 MAIL = "ann@example.org"
-study = pytest.fixture(lambda: make_roles(make_study("draft")))
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study("draft")
+    make_roles(study)
+    return study
 
 
 @pytest.fixture

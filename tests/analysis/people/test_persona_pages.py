@@ -24,8 +24,16 @@ from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 
 pytestmark = pytest.mark.django_db
 ORIGIN = {"source": "Invented for a test", "licence": "CC0"}
-study = pytest.fixture(lambda: make_study("draft"))
-client = pytest.fixture(lambda study: log_in(study, "researcher"))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
 
 
 def address(name: str, *more: str) -> str:

@@ -21,7 +21,11 @@ from tests.lasting import copied_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 USERS = ("ann", "bob", "cleo", "dan")
-letters = pytest.fixture(use_letters, autouse=True)
+
+
+@pytest.fixture(autouse=True)
+def letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_letters(monkeypatch)
 
 
 @copied_world

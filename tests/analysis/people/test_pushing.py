@@ -35,7 +35,6 @@ from tests.factories import annotate, make_annotation_study, make_annotator, mak
 
 pytestmark = pytest.mark.django_db
 MAIL = "ann@example.org"
-study = pytest.fixture(lambda: make_annotation_study(kind="attribute", slug="facts"))
 
 
 @pytest.fixture
@@ -56,6 +55,11 @@ def corpus(monkeypatch: pytest.MonkeyPatch) -> Corpus:
     )
     people("corpus", "merge")
     return corpus
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study(kind="attribute", slug="facts")
 
 
 def test_items_show_the_conversations_and_the_evidence_in_its_place(corpus: Corpus, study: Study) -> None:

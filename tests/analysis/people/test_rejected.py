@@ -19,7 +19,6 @@ from tests.lasting import lasting_world
 pytestmark = pytest.mark.django_db
 # Three people's labels of four items: most say no, one says no, one says maybe, nobody doubts.
 SAID = {"item-0": "nny", "item-1": "nyy", "item-2": "myy", "item-3": "yyy"}
-judged = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
 
 
 def make_judged() -> Study:
@@ -30,6 +29,11 @@ def make_judged() -> Study:
 
 
 world = lasting_world(make_judged)
+
+
+@pytest.fixture
+def judged(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def make_errors(slug: str = "errors") -> Study:

@@ -22,7 +22,6 @@ ASSAM = Hypothesis(
     "assam", "Assam more often.", "item_share", "field/chatgpt", "more", "field/gemini", 0.1, ("teas",), item="assam"
 )
 VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", "field/chatgpt", "less", "field/gemini", 0.3, ("teas",))
-study = pytest.fixture(lambda world, db: Study.objects.select_related("current").get(pk=world))
 
 
 def make_pilot() -> Study:
@@ -36,6 +35,11 @@ def make_pilot() -> Study:
 
 
 world = lasting_world(make_pilot)
+
+
+@pytest.fixture
+def study(world: int, db: None) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 def test_what_came_stands_beside_what_was_assumed(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

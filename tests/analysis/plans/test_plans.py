@@ -53,7 +53,6 @@ VARIED = Hypothesis("varied", "Less varied.", "entropy_bits", **PAIR, **TEAS, ex
 WATER = Hypothesis("water", "As often right.", "correct_share", "field", "equal", "offline/gpt-4o-mini", smallest=0.2)
 PAIR_OF_RIGHT = {"slug": "right", "a": "field/gemini"}
 APART = Hypothesis("apart", "Apart.", "jsd_excess", **PAIR, **TEAS, expected="more", smallest=0.05)
-study = pytest.fixture(lambda: make_study("draft", defined(ASSAM, WATER, plan=PlanKeys(looks=(100,)))))
 
 
 def defined(*hypotheses: Hypothesis, **changes: Any) -> Any:
@@ -202,6 +201,11 @@ def test_who_a_side_is_among_so_many_people() -> None:
 def test_a_study_that_cannot_be_simulated_says_why() -> None:
     with pytest.raises(PlanError, match=r"has no hypotheses. Write \[\[hypotheses\]\]"):
         simulate(defined(), Setting((100,)))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft", defined(ASSAM, WATER, plan=PlanKeys(looks=(100,))))
 
 
 @pytest.mark.django_db

@@ -13,7 +13,11 @@ from tests.analysis.report.report_samples import make_teas
 from tests.lasting import lasting_world
 
 world = lasting_world(make_teas)
-study = pytest.fixture(lambda world: Study.objects.select_related("current").get(pk=world))
+
+
+@pytest.fixture
+def study(world: int) -> Study:
+    return Study.objects.select_related("current").get(pk=world)
 
 
 @pytest.fixture

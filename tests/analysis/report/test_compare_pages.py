@@ -41,7 +41,11 @@ SIGNS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF", "csv": b"prompt", "j
 
 
 world = lasting_report(make_compared)
-client = pytest.fixture(lambda study: log_in(study, "researcher"))
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
 
 
 # --- every page -------------------------------------------------------------

@@ -30,7 +30,11 @@ from tests.test_architecture import imports_of, modules_of, sources, whole
 ONE_OBJECT = ("about", "flow", "as_planned")  # one object each, shown in words or on cards
 MEASURES = (*OF_LISTS, *OF_CHOICES)
 SHOWN = [part for part in PARTS.values() if part.name not in ONE_OBJECT]
-report = pytest.fixture(make_report, scope="module")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return make_report()
 
 
 def by_name(entry: Part | Measure) -> str:

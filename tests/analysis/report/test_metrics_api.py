@@ -21,7 +21,11 @@ from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
 FEW = {"draws": 20}
-client = pytest.fixture(lambda study: client_of("ada", study, "viewer"))
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return client_of("ada", study, "viewer")
 
 
 def get(client: Client, name: str = "metrics", *more: str, **query: Any) -> Any:

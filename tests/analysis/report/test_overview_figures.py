@@ -17,7 +17,6 @@ from tests.lasting import copied_world
 from tests.surveys.console.console_pages import lines_of, log_in, text_of
 
 NAMES = {"chatbots": {"chatgpt": "ChatGPT", "gemini": "Gemini"}}
-client = pytest.fixture(lambda study, few_draws: log_in(study, "viewer"))
 
 
 def spaced(words: str) -> str:
@@ -78,6 +77,11 @@ def study() -> Study:
         reply(run, "water", "C", repeat)
     read_new(study)
     return study
+
+
+@pytest.fixture
+def client(study: Study, few_draws: None) -> Client:
+    return log_in(study, "viewer")
 
 
 @pytest.mark.django_db

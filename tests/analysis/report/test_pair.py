@@ -32,8 +32,6 @@ from tests.surveys.console.console_pages import lines_of, log_in
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 PAIR = ("field/chatgpt", "field/gemini")
 TEAS = [f"Tea {number:02}" for number in range(139)]
-client = pytest.fixture(lambda study: log_in(study, "researcher"))
-asked_twice = pytest.fixture(lambda: make_asked_twice(Truth(people=30, calls=0), slug="asked-twice"))
 
 
 def make_fields() -> Study:
@@ -51,6 +49,11 @@ def make_fields() -> Study:
 
 
 world = lasting_world(make_fields)
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
 
 
 def test_planted_differences_come_first_with_intervals_that_hold_them(study: Study) -> None:
@@ -216,6 +219,11 @@ def test_the_command_asks_for_both(study: Study) -> None:
 
 
 # --- another state of the account, and another time
+
+
+@pytest.fixture
+def asked_twice() -> Study:
+    return make_asked_twice(Truth(people=30, calls=0), slug="asked-twice")
 
 
 def test_a_state_and_an_occasion_are_sides(asked_twice: Study) -> None:

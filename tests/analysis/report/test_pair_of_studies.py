@@ -28,7 +28,6 @@ from tests.surveys.console.console_pages import lines_of, log_in
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("few_draws")]
 ACROSS = ("field/chatgpt", "again:field/chatgpt")
 REFUSED = "there is no such study among those that you may see"
-second = pytest.fixture(lambda world: Study.objects.select_related("current").get(slug="again"))
 
 
 def make_both() -> Study:
@@ -57,6 +56,11 @@ def make_both() -> Study:
 
 
 world = lasting_world(make_both)
+
+
+@pytest.fixture
+def second(world: int) -> Study:
+    return Study.objects.select_related("current").get(slug="again")
 
 
 def log_in_to_both(study: Study, second: Study, name: str = "bea") -> Client:

@@ -1,13 +1,22 @@
 """A draft study, a researcher who looks at it, and the runs handed to workers."""
 
 import pytest
+from django.test import Client
 
 from analysis.runs.pages import actions
+from surveys.models import Study
 from tests.factories import make_study
 from tests.surveys.console.console_pages import log_in
 
-study = pytest.fixture(lambda: make_study("draft"))
-client = pytest.fixture(lambda study: log_in(study, "researcher"))
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return log_in(study, "researcher")
 
 
 @pytest.fixture

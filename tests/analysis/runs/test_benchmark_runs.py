@@ -17,7 +17,11 @@ from tests.surveys.console.console_pages import lines_of, text_of
 
 pytestmark = pytest.mark.django_db
 OFFLINE = ["--endpoint", "scripted", "--condition", "offline"]
-items = pytest.fixture(lambda: [make_item(number) for number in (1, 2, 3)], autouse=True)
+
+
+@pytest.fixture(autouse=True)
+def items() -> list[BenchmarkItem]:
+    return [make_item(number) for number in (1, 2, 3)]
 
 
 def make_benchmark_run(study: Study, item: BenchmarkItem) -> Run:

@@ -21,8 +21,16 @@ from tests.factories import make_study
 pytestmark = pytest.mark.django_db
 HEADER = ["source", "model", "prompt", "text"]
 Bring = Callable[..., dict[str, int]]
-study = pytest.fixture(make_study)
-file = pytest.fixture(lambda tmp_path: tmp_path / "completions.csv")
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "completions.csv"
 
 
 def write_rows(path: Path, *rows: list[str], header: list[str] = HEADER) -> Path:

@@ -16,7 +16,13 @@ from tests.factories import make_account, make_study
 from tests.roles import as_account, make_roles
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(lambda: make_roles(make_study("draft")))
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study("draft")
+    make_roles(study)
+    return study
 
 
 @pytest.fixture

@@ -23,7 +23,11 @@ from tests.factories import make_account, make_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sent")]
 ACTIONS = ("note", "pause", "resume", "cancel", "retry")
-client = pytest.fixture(lambda study: program_of(make_account("ada", study, "researcher")))
+
+
+@pytest.fixture
+def client(study: Study) -> Client:
+    return program_of(make_account("ada", study, "researcher"))
 
 
 def at(name: str, *args: object) -> str:

@@ -23,7 +23,13 @@ from tests.surveys.console.console_pages import lines_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("words", "own_folder")]
 CURVE = [{"seed": 0, "step": 1, "loss": 0.7}, {"seed": 0, "step": 2, "loss": 0.5}, {"seed": 0, "step": 2, "valid": 0.8}]
-study = pytest.fixture(lambda: make_roles(make_study("draft")))
+
+
+@pytest.fixture
+def study() -> Study:
+    study = make_study("draft")
+    make_roles(study)
+    return study
 
 
 def make_model(study: Study | None = None, name: str = "mine", **changes: Any) -> TrainedModel:

@@ -20,7 +20,11 @@ pytestmark = pytest.mark.django_db
 SHARED = Path(os.environ.get("FIELDSTUDY_SHARED", settings.BASE_DIR.parent / "shared"))
 PANDALM = SHARED / "data" / "annotations" / "pandalm_testset_v1.jsonl"
 HEADER = "item,annotator,label"
-file = pytest.fixture(lambda tmp_path: tmp_path / "labels.csv")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "labels.csv"
 
 
 def write(path: Path, *rows: str, header: str = HEADER) -> Path:

@@ -25,13 +25,17 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 RULE = {"rule": "κ of at least 0.4 with the others.", "thresholds": {"kappa": 0.4}, "reason": "After the pilot."}
-study = pytest.fixture(lambda: make_annotation_study(overlap=2, items=3))
 
 
 def decide(study: Study, kept: list[Participant], excluded: list[Participant], pilot: bool = False) -> GateDecision:
     verdicts = {person.pseudonym: Verdict(True, {"kappa": 0.5, "n": 20}) for person in kept}
     verdicts |= {person.pseudonym: Verdict(False, {"kappa": 0.1, "n": 20}, "Always yes.") for person in excluded}
     return decide_gate(study, "owner", verdicts, pilot=pilot, **RULE)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study(overlap=2, items=3)
 
 
 def worked(study: Study) -> Participant:

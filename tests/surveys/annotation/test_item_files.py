@@ -19,7 +19,11 @@ from tests.factories import item_of, make_annotation_study, make_study
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "=1+1\n\n<script>\u2028👩🏽‍🔬 שלום\t'quoted', \"twice\""
-study = pytest.fixture(make_annotation_study)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study()
 
 
 def write_lines(path: Path, *rows: dict[str, Any] | str) -> Path:

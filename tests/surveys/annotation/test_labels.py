@@ -27,13 +27,25 @@ from tests.factories import annotate, finish_annotating, is_surplus, make_annota
 
 pytestmark = pytest.mark.django_db
 YES, NO = {"relevance": "yes"}, {"relevance": "no"}
-study = pytest.fixture(lambda: make_annotation_study(items=4))
-person = pytest.fixture(lambda study: make_annotator(study))
-shown = pytest.fixture(lambda person: shown_to(person))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study(items=4)
+
+
+@pytest.fixture
+def person(study: Study) -> Participant:
+    return make_annotator(study)
 
 
 def shown_to(person: Participant, task: AnnotationTask | None = None) -> ShownTask:
     return open_task(person, seal_task(person, task or next_tasks(person)[0]))
+
+
+@pytest.fixture
+def shown(person: Participant) -> ShownTask:
+    return shown_to(person)
 
 
 def lose_hold(person: Participant) -> None:

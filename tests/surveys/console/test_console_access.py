@@ -12,7 +12,6 @@ from tests.lasting import lasting_world
 from tests.roles import as_account, make_roles
 
 pytestmark = pytest.mark.django_db
-person = pytest.fixture(lambda world: Participant.objects.select_related("study").get(pk=world))
 
 
 def make_person() -> Participant:
@@ -24,6 +23,11 @@ def make_person() -> Participant:
 
 
 world = lasting_world(make_person)
+
+
+@pytest.fixture
+def person(world: int) -> Participant:
+    return Participant.objects.select_related("study").get(pk=world)
 
 
 def address_of(name: str, person: Participant) -> str:

@@ -21,7 +21,11 @@ from tests.surveys.studies.files.sample_study import make_asking_definition
 pytestmark = pytest.mark.django_db
 State, Step = Participant.State, Participant.Step
 HOSTILE = "</pre><script>alert('x')</script>\u202e<img src=x onerror=alert(1)>"
-study = pytest.fixture(lambda: make_study(places=9))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(places=9)
 
 
 # --- collect and participants -------------------------------------------------

@@ -19,7 +19,11 @@ from tests.factories import make_participant, make_response, make_study, pass_at
 pytestmark = pytest.mark.django_db
 URLENCODED = "application/x-www-form-urlencoded"
 TEXT = "\n".join(f"{n}. {tea}: one for every day of the week." for n, tea in enumerate(("Assam", "Mate", "Chai"), 1))
-nothing_kept = pytest.fixture(lambda: prepared.PAGES.clear(), autouse=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> None:
+    prepared.PAGES.clear()
 
 
 def without_keys(page: str) -> str:

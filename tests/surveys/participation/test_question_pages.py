@@ -28,7 +28,6 @@ from tests.surveys.studies.files.test_definitions import STUDIES
 
 pytestmark = pytest.mark.django_db
 ADULT, MILK, CUPS = make_definition().questions
-study = pytest.fixture(lambda: make_study(definition=make_long()))
 
 
 def questions(deciding: int, background: int) -> tuple[Question, ...]:
@@ -39,6 +38,11 @@ def questions(deciding: int, background: int) -> tuple[Question, ...]:
 
 def make_long(deciding: int = 7, background: int = 6) -> Definition:
     return make_definition(questions=questions(deciding, background))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(definition=make_long())
 
 
 def names_on(page: str) -> list[str]:

@@ -28,7 +28,11 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 State = Participant.State
-study = pytest.fixture(make_study)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
 
 
 def page_of(participant: Participant) -> str:

@@ -17,7 +17,6 @@ from tests.factories import answer_text, make_participant, make_response, prompt
 pytestmark = pytest.mark.django_db(transaction=True)
 # Together long enough that the same text from somebody else is searched for.
 TEAS = ("Assam", "Sencha", "Rooibos", "Mate", "Oolong")
-client = pytest.fixture(lambda: Client())
 
 
 @contextmanager
@@ -26,6 +25,11 @@ def statements(count: int) -> Iterator[None]:
         yield
     sent = [query["sql"] for query in seen.captured_queries]
     assert len(sent) == count, "\n".join(str(sql)[:150] for sql in sent)  # prepared ones are not shown
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client()
 
 
 def page(participant: Participant, number: int = 1) -> str:

@@ -28,7 +28,11 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 SECRET = "Kestrel my own words"
-study = pytest.fixture(make_study)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
 
 
 def arrive(study: Study, visit: Visit, **more: str) -> HttpResponse:

@@ -25,7 +25,6 @@ from tests.factories import make_annotation_study, make_annotator, make_particip
 SECRET = "a secret of the tests"
 BODY = b'{"event_type": "submission.status.change"}'
 NOW = 1_795_000_000.0
-participant = pytest.fixture(lambda study: make_participant(study))
 
 
 def sign(body: bytes, timestamp: str, secret: str = SECRET) -> str:
@@ -37,6 +36,11 @@ def sign(body: bytes, timestamp: str, secret: str = SECRET) -> str:
 def study(db: None, settings) -> Study:
     settings.PROLIFIC_WEBHOOK_SECRET = SECRET
     return make_study()
+
+
+@pytest.fixture
+def participant(study: Study) -> Participant:
+    return make_participant(study)
 
 
 def state_of(participant: Participant) -> str:

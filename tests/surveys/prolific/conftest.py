@@ -10,7 +10,6 @@ from surveys.prolific.mock.server import served
 from tests.factories import PROLIFIC_STUDY
 
 TOKEN = "a-token-that-nobody-may-read"
-prolific = pytest.fixture(lambda client_at: client_at())
 
 
 @pytest.fixture
@@ -46,3 +45,8 @@ def client_at(site: str, waits: list[float]) -> Iterator[Callable[[], ProlificCl
     yield make
     for client in clients:
         client.__exit__()
+
+
+@pytest.fixture
+def prolific(client_at: Callable[[], ProlificClient]) -> ProlificClient:
+    return client_at()

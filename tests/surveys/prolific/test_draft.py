@@ -15,7 +15,11 @@ from tests.factories import make_definition, make_study
 
 pytestmark = pytest.mark.django_db
 LINK = "https://study.example.org/s/teas/?PROLIFIC_PID={{%PROLIFIC_PID%}}"
-books = pytest.fixture(lambda: Books("a-token-that-nobody-may-read"))
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books("a-token-that-nobody-may-read")
 
 
 def make(state: str = "live", **changes) -> Study:

@@ -19,7 +19,11 @@ from tests.surveys.console.console_pages import lines_of, log_in
 from tests.surveys.prolific.world import decide_all, make_paid_study, make_people, read_people
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(lambda db: make_paid_study())
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_paid_study()
 
 
 def test_submissions_are_read_again_over_themselves(study: Study, books: Books, prolific: ProlificClient) -> None:

@@ -26,7 +26,6 @@ from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_stu
 pytestmark = pytest.mark.django_db
 AT = "/console/teas/paying/"
 CHANGED = "The numbers have changed since you saw them. Nothing was decided; look again."
-study = pytest.fixture(lambda db: make_paid_study())
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +34,11 @@ def queued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ids: list[int] = []
     monkeypatch.setattr(tasks.pay_and_read_back_one, "delay", ids.append)
     return ids
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_paid_study()
 
 
 def forms_of(page: str, address: str) -> list[dict[str, str]]:

@@ -11,7 +11,11 @@ from tests.surveys.prolific.conftest import TOKEN
 
 pytestmark = pytest.mark.django_db
 AT = "/console/teas/paying/study/"
-books = pytest.fixture(lambda: Books(TOKEN))
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books(TOKEN)
 
 
 @pytest.fixture

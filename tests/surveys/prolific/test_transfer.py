@@ -31,11 +31,15 @@ from tests.surveys.prolific.world import decide_all, ledger_total, make_paid_stu
 
 pytestmark = pytest.mark.django_db
 UNANSWERED = ["500", "429", "timeout", "500-after", "timeout-after"]
-study = pytest.fixture(lambda db: make_paid_study())
 
 
 class Killed(BaseException):
     """Stands for a worker killed halfway."""
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return make_paid_study()
 
 
 def bonus(study: Study, names: list[str], cents: int = 150, actor: str = "ada") -> int:

@@ -20,9 +20,6 @@ DATA = Path(default_data())
 needs_data = pytest.mark.skipif(
     not (DATA / "profile_vs_generic.jsonl").is_file(), reason="needs the model answers of FIELDSTUDY_SHARED"
 )
-answers = pytest.fixture(lambda: read_labelled_answers(DATA), scope="module")
-read = pytest.fixture(lambda answers: read_all(answers)[0], scope="module")
-layouts = pytest.fixture(read_layouts, scope="module")
 
 
 def make_read(found=(), wanted=(), **changes):
@@ -122,6 +119,21 @@ def test_doubt_rates_show_what_the_doubts_are_worth():
 def test_measure_answers_without_data_says_what_to_do(tmp_path):
     with pytest.raises(CommandError, match=r"^No sample: .*Name the folder with --data\.$"):
         call_command(measure_answers.Command(), data=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return read_labelled_answers(DATA)
+
+
+@pytest.fixture(scope="module")
+def read(answers):
+    return read_all(answers)[0]
+
+
+@pytest.fixture(scope="module")
+def layouts():
+    return read_layouts()
 
 
 @needs_data

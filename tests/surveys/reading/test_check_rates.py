@@ -20,12 +20,20 @@ DATA = Path(os.environ.get("FIELDSTUDY_SHARED") or ROOT.parent / "shared") / "da
 PAGE = ROOT / "benchmarks" / "rates" / "paste-checks.md"
 RENEW = "python -m benchmarks.reading.measure_checks --write benchmarks/rates/paste-checks.md renews it"
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the real model answers are not beside the project")
-cases = pytest.fixture(lambda: build_cases(DATA, SEED), scope="module")
-rates = pytest.fixture(lambda cases: measure_rates(cases), scope="module")
 
 
 def make_case(text, faulty, check="too-few-items", held_out=True):
     return Case(check, faulty, "made", Paste(text, "Name five films."), held_out)
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return build_cases(DATA, SEED)
+
+
+@pytest.fixture(scope="module")
+def rates(cases):
+    return measure_rates(cases)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from tests.surveys.simulation.server import end_server, free_port, running_serve
 from tests.surveys.studies.files.sample_study import make_asking_definition
 
 STUDIES = Path(surveys.__file__).parent / "studies"
-done = pytest.fixture(lambda db: make_participant(make_study(places=2), "completed", origin="simulated"))
 
 
 def small_study(name: str, places: int) -> Study:
@@ -200,6 +199,11 @@ def story_of(participant: Participant, end: str = "", code: str = "") -> Story:
 
 def violations(study: Study, *stories: Story, before: Counter[str] | None = None) -> str:
     return "\n".join(find_violations(study, stories, before or Counter()))
+
+
+@pytest.fixture
+def done(db: None) -> Participant:
+    return make_participant(make_study(places=2), "completed", origin="simulated")
 
 
 def store_another(done: Participant, text: str = "") -> None:

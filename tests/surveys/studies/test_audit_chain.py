@@ -21,7 +21,6 @@ from tests.lasting import database_before
 
 pytestmark = pytest.mark.django_db
 KEY, OTHER = "a" * 16 + "0123456789abcdef", "b" * 16 + "0123456789abcdef"
-study = pytest.fixture(lambda: make_trail())
 
 
 def make_trail(events: int = 6) -> Study:
@@ -29,6 +28,11 @@ def make_trail(events: int = 6) -> Study:
     for number in range(3, events + 1):
         audit.record(study, "ada", "noted", f"note {number}")
     return study
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_trail()
 
 
 def tamper(statement: str, *values: object) -> None:

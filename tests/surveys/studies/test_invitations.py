@@ -22,7 +22,11 @@ from tests.surveys.participation.threads import at_once
 pytestmark = pytest.mark.django_db
 PAGE = "/console/account/invitations/"
 GOOD = {"username": "bob", "password1": "green-leaves-9", "password2": "green-leaves-9"}
-study = pytest.fixture(lambda: make_study("draft"))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("draft")
 
 
 def client_of(account: object) -> Client:

@@ -28,7 +28,6 @@ from tests.surveys.studies.files.sample_study import SAMPLES
 pytestmark = pytest.mark.django_db
 HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 TEAS = (SAMPLES / "teas.toml").read_bytes()
-owner = pytest.fixture(lambda: account("owner"))
 
 
 def account(name: str, makes: bool = True) -> AbstractUser:
@@ -36,6 +35,11 @@ def account(name: str, makes: bool = True) -> AbstractUser:
     if makes:
         let_make_studies(made)
     return made
+
+
+@pytest.fixture
+def owner() -> AbstractUser:
+    return account("owner")
 
 
 @pytest.fixture

@@ -16,7 +16,11 @@ from tests.factories import annotate, make_annotation_study, make_annotator, mak
 from tests.surveys.console.console_pages import lines_of, log_in
 
 pytestmark = pytest.mark.django_db
-study = pytest.fixture(lambda: make_annotation_study(overlap=2, items=3))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_annotation_study(overlap=2, items=3)
 
 
 def skip_next(person: Participant, reason: str, words: str = "") -> None:

@@ -24,7 +24,11 @@ State, Step = Participant.State, Participant.Step
 # flags, kinds and the last answer; the page adds session, account, study and role (2).
 WATCH = 11
 PAGE = WATCH + 4
-study = pytest.fixture(lambda: make_study(places=9))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(places=9)
 
 
 def finish_in(participant: Participant, minutes: float) -> None:

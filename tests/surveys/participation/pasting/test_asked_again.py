@@ -19,7 +19,11 @@ from tests.surveys.studies.files.sample_study import make_asking_definition
 pytestmark = pytest.mark.django_db
 LIST = "\n".join(f"{n}. {tea}" for n, tea in enumerate(("Assam", "Sencha", "Rooibos", "Mate", "Oolong"), 1))
 ORDER = ["teas", "water", "teas--2", "cakes", "water--2", "pots", "teas--temporary"]
-study = pytest.fixture(lambda: make_study(definition=make_asking_definition()))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(definition=make_asking_definition())
 
 
 @pytest.fixture

@@ -19,9 +19,16 @@ from tests.surveys.studies.files.sample_study import make_asking_definition
 pytestmark = pytest.mark.django_db
 HEADER = ["participant", "chatbot", "prompt", "text"]
 HOSTILE = "=1+1\n\n<script>\u2028👩🏽‍🔬 שלום\t'quoted', \"twice\""
-study = pytest.fixture(make_study)
-file = pytest.fixture(lambda tmp_path: tmp_path / "answers.csv")
-asking_study = pytest.fixture(lambda: make_study(definition=make_asking_definition()))
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "answers.csv"
 
 
 def write_rows(path: Path, *rows: list[str], header: list[str] = HEADER) -> Path:
@@ -291,6 +298,11 @@ def test_command_says_what_is_wrong(study: Study, file: Path) -> None:
 # --- what people were asked again -------------------------------------------
 
 AGAIN = [*HEADER, "occasion", "arm", "position", "rating"]
+
+
+@pytest.fixture
+def asking_study() -> Study:
+    return make_study(definition=make_asking_definition())
 
 
 def test_rows_say_occasion_arm_place_and_rating(asking_study: Study, file: Path) -> None:
