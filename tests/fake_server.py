@@ -244,11 +244,7 @@ class Books:
             )
             record = {
                 "custom_id": key,
-                "response": {
-                    "status_code": answer.status,
-                    "request_id": f"req-{key}",
-                    "body": json.loads(answer.body),
-                },
+                "response": {"status_code": answer.status, "request_id": f"req-{key}", "body": json.loads(answer.body)},
                 "error": None,
             }
             (done if answer.status == 200 else failed).append(json.dumps(record))
@@ -257,11 +253,7 @@ class Books:
                 batch[name] = f"file-{len(self.files) + 1}"
                 self.files[batch[name]] = "\n".join(["<html>", "[1]", *reversed(lines)]).encode()  # odd ones first
         batch["status"] = "completed"
-        batch["request_counts"] = {
-            "total": len(done) + len(failed),
-            "completed": len(done),
-            "failed": len(failed),
-        }
+        batch["request_counts"] = {"total": len(done) + len(failed), "completed": len(done), "failed": len(failed)}
 
 
 def shown(batch: dict[str, Any]) -> dict[str, Any]:

@@ -392,13 +392,7 @@ def test_hidden_imports_are_seen(source: str, module: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "f'SELECT {x}'",
-        "'SELECT ' + x",
-        "'SELECT %s' % x",
-        "'SELECT {}'.format(x)",
-        "SQL.format(a=1 if x else y)",
-    ],
+    ["f'SELECT {x}'", "'SELECT ' + x", "'SELECT %s' % x", "'SELECT {}'.format(x)", "SQL.format(a=1 if x else y)"],
 )
 def test_formatted_sql_is_seen(source: str) -> None:
     assert is_built_at_run_time(ast.parse(source, mode="eval").body)

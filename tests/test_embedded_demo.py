@@ -14,15 +14,7 @@ import psutil
 import pytest
 
 from fieldstudy.embedded import children, demo_server, postgres, schema, servers
-from tests.embedded import (
-    processes_of,
-    release,
-    run_python,
-    services_folder,
-    start_holder,
-    start_python,
-    wait_for,
-)
+from tests.embedded import processes_of, release, run_python, services_folder, start_holder, start_python, wait_for
 from tests.surveys.simulation.server import free_port
 
 
@@ -143,13 +135,7 @@ def test_demo_serves_goes_on_whatever_is_killed_and_leaves_nothing_when_it_is_st
         assert f"http://localhost:{port}/console/" in said and "Field Study is running" in said
         health = read_health(port)
         assert health.pop("audit")["events"] > 0
-        assert health == {
-            "ok": True,
-            "database": "ok",
-            "broker": "ok",
-            "worker": "ok",
-            "pending_migrations": 0,
-        }
+        assert health == {"ok": True, "database": "ok", "broker": "ok", "worker": "ok", "pending_migrations": 0}
         check_second_demo(var, port, demo.pid)
         check_restarts(var, port)
     finally:
@@ -258,11 +244,7 @@ def test_demo_stops_servers_that_outlived_a_killed_run(var: Path) -> None:
 @pytest.mark.processes
 def test_recorded_process_number_that_another_program_has_is_left_alone(var: Path) -> None:
     ours = psutil.Process()
-    record = {
-        "port": 1,
-        "runner": {"pid": ours.pid, "started": 1.0},
-        "children": [{"pid": ours.pid, "started": 1.0}],
-    }
+    record = {"port": 1, "runner": {"pid": ours.pid, "started": 1.0}, "children": [{"pid": ours.pid, "started": 1.0}]}
     (var / "run" / "demo.json").write_text(json.dumps(record))
     done = run_python("-m", "fieldstudy.embedded.demo_server", "--port", "0", var=var)
     assert done.returncode == 2

@@ -221,10 +221,7 @@ MADE: dict[str, tuple[tuple[str, ...], Callable[[], Iterable[re.Pattern[str]]]]]
             *map(privacy._compile, privacy._forms(privacy.PersonalDetail("phone", 0, 0, "555 0199"), "555 555")),
         ],
     ),
-    "surveys.reading.privacy._form_of_name": (
-        ("sub",),
-        lambda: [re.compile(form[2]) for form in privacy.FORMS],
-    ),
+    "surveys.reading.privacy._form_of_name": (("sub",), lambda: [re.compile(form[2]) for form in privacy.FORMS]),
     "surveys.reading.privacy.SIGNS": (("search",), privacy.SIGNS.values),
     "surveys.reading.answers._alone": (("match",), lambda: [answers._alone("ABCD")]),
     "surveys.reading.answers._second": (("match",), lambda: [answers._second("ABCD")]),
@@ -309,8 +306,7 @@ def test_names_of_patterns_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "pattern"),
-    [("search", r"\s+x"), ("findall", r"<q[^>]*>"), ("search", r"k\d+\d+z"), ("sub", r"[ß]+é")],
+    ("method", "pattern"), [("search", r"\s+x"), ("findall", r"<q[^>]*>"), ("search", r"k\d+\d+z"), ("sub", r"[ß]+é")]
 )
 @pytest.mark.slow
 def test_pattern_that_takes_its_time_is_found(method: str, pattern: str) -> None:

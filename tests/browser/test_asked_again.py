@@ -10,16 +10,7 @@ from surveys.participation.steps import address
 from surveys.studies.files.askings import Arm, Rating, Repeats
 from surveys.studies.files.definitions import read_study
 from tests.browser.axe import faults_of
-from tests.browser.survey import (
-    ANSWERS,
-    DEMO,
-    begin,
-    fill_context,
-    forward,
-    open_prompt,
-    paste,
-    stand_in_for_prolific,
-)
+from tests.browser.survey import ANSWERS, DEMO, begin, fill_context, forward, open_prompt, paste, stand_in_for_prolific
 from tests.factories import make_participant, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

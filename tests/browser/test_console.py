@@ -42,21 +42,9 @@ def make_collected() -> Study:
 
 def pages_of(study: Study) -> list[str]:
     person = study.participants.filter(state="completed").get()
-    paths = [
-        "setup/",
-        "setup/new-version/",
-        "setup/versions/1/",
-        "setup/state/pause/",
-        "members/",
-        "collect/",
-    ]
+    paths = ["setup/", "setup/new-version/", "setup/versions/1/", "setup/state/pause/", "members/", "collect/"]
     paths += ["participants/", f"participants/{person.pseudonym}/", "flow/", "audit/?verify=1"]
-    return [
-        "/console/",
-        "/console/new/",
-        "/console/account/",
-        *(f"/console/{study.slug}/{path}" for path in paths),
-    ]
+    return ["/console/", "/console/new/", "/console/account/", *(f"/console/{study.slug}/{path}" for path in paths)]
 
 
 def test_monitor_shows_new_people_without_a_reload(page: Page) -> None:

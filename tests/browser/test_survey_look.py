@@ -31,13 +31,7 @@ def pages_of(study) -> list[str]:
     attentive = make_participant(study)
     found.append(address(attentive, "attention", "leaf"))
     found += [address(make_participant(study, at=end), "end") for end in ENDS]
-    return [
-        *found,
-        entry(study),
-        f"/s/{study.slug}/",
-        f"/s/{study.slug}/withdrawn/",
-        f"/s/{study.slug}/no-consent/",
-    ]
+    return [*found, entry(study), f"/s/{study.slug}/", f"/s/{study.slug}/withdrawn/", f"/s/{study.slug}/no-consent/"]
 
 
 def faults(page: Page) -> list[str]:

@@ -12,7 +12,6 @@ import pytest
 from rest_framework.authtoken.models import Token
 
 from analysis.answers.readings import read_new
-from analysis.report.bundle.bundles import begin_bundle, write_bundle
 from analysis.report.reports import report
 from fieldstudy.embedded.servers import ROOT
 from surveys.models import Study
@@ -22,6 +21,7 @@ from tests.analysis.report.test_bundle import add_world, recompute, unpack
 from tests.factories import make_account, make_participant, make_response
 
 NOTEBOOK = json.loads((ROOT / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+BUILT: list[bytes] = []  # the bundle of the corrected world, which takes seconds to make
 
 
 def make_corrected() -> Study:
@@ -35,6 +35,11 @@ def make_corrected() -> Study:
         make_response(person, slug, text=text, keep=True, reply=ReadReply(of=mark_of(text), confirmed=True, **said))
     read_new(study)
     return study
+
+
+def build(study: Study, folder: Path) -> None:
+    unpack(study, folder)
+    BUILT.append((folder / "bundle.zip").read_bytes())
 
 
 def run_notebook(monkeypatch: pytest.MonkeyPatch, **environment: str) -> dict[str, Any]:
@@ -84,8 +89,8 @@ def test_notebook_draws_the_reports_numbers_from_a_bundle(
     no_figures: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = make_corrected()
-    write_bundle(begin_bundle(study, "tests"), tmp_path / "teas.zip")
-    check_figures(run_notebook(monkeypatch, BUNDLE=str(tmp_path / "teas.zip")), report(study))
+    build(study, tmp_path)
+    check_figures(run_notebook(monkeypatch, BUNDLE=str(tmp_path / "bundle.zip")), report(study))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -96,14 +101,10 @@ def test_notebook_draws_the_reports_numbers_from_the_api(live_server: Any, monke
     check_figures(run_notebook(monkeypatch, **names), report(study))
 
 
-BUILT: list[bytes] = []  # the bundle of the corrected world
-
-
 @pytest.fixture
 def folder(no_figures: None, tmp_path: Path, db: None) -> Path:
     if not BUILT:
-        unpack(make_corrected(), tmp_path)
-        BUILT.append((tmp_path / "bundle.zip").read_bytes())
+        build(make_corrected(), tmp_path)
     zipfile.ZipFile(io.BytesIO(BUILT[0])).extractall(tmp_path)
     return tmp_path
 

@@ -74,9 +74,6 @@ def test_votes_of_some_raters_leave_the_others_out():
     assert find_majority(votes).tolist() == [TIE, TIE, UNVOTED, UNVOTED, 2]
 
 
-def test_people_make_the_majority_when_any_gave_a_label():
+def test_people_make_the_majority_when_any_gave_a_label_and_otherwise_models_among_themselves():
     assert choose_voters(make_labels([[0, 1, 1]], models=[1, 2])).tolist() == [True, False, False]
-
-
-def test_models_make_the_majority_among_themselves():
     assert choose_voters(make_labels([[None, 1, 1]], models=[1, 2])).tolist() == [True, True, True]

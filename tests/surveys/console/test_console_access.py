@@ -46,11 +46,7 @@ def test_people_and_answers_of_another_study_are_not_reached_through_ones_own(pe
     theirs = make_participant(make_study(slug="herbs"))
     answer = make_response(theirs, "teas", "1. Secret sage", keep=True)
     client, people = as_account("owner"), list_of(person)
-    for path in (
-        f"{theirs.pseudonym}/",
-        f"{theirs.pseudonym}/{answer.pk}.txt",
-        f"{person.pseudonym}/{answer.pk}.txt",
-    ):
+    for path in (f"{theirs.pseudonym}/", f"{theirs.pseudonym}/{answer.pk}.txt", f"{person.pseudonym}/{answer.pk}.txt"):
         assert client.get(f"{people}{path}").status_code == 404
     assert client.post(f"{people}{theirs.pseudonym}/returned/").status_code == 404
 

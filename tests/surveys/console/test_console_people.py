@@ -14,14 +14,7 @@ from surveys.models import AnonymousExit, AuditEvent, Participant, Study
 from surveys.participation.pasting.read_back import ReadReply
 from surveys.studies import audit, lifecycle
 from surveys.studies.imports.responses import import_responses
-from tests.factories import (
-    annotate,
-    make_annotation_study,
-    make_annotator,
-    make_participant,
-    make_response,
-    make_study,
-)
+from tests.factories import annotate, make_annotation_study, make_annotator, make_participant, make_response, make_study
 from tests.surveys.console.console_pages import lines_of, log_in, said, text_of
 from tests.surveys.studies.files.sample_study import make_asking_definition
 

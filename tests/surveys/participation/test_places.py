@@ -20,13 +20,7 @@ from surveys.participation.places import (
 )
 from surveys.studies import lifecycle
 from surveys.studies.lifecycle import StudyError, load_definition
-from tests.factories import (
-    definition_of,
-    make_definition,
-    make_participant,
-    make_response,
-    make_study,
-)
+from tests.factories import definition_of, make_definition, make_participant, make_response, make_study
 
 pytestmark = pytest.mark.django_db
 

@@ -14,11 +14,7 @@ ITEMS = [
         "1. Heat – Mann\n2 Alien – Scott\n3. Fargo – Coen\n4. Amélie – Jeunet\n5. Up – Docter",
         FILMS,
     ),
-    (
-        "numbers without a mark",
-        "My films:\n1 Heat\n2 Alien (1979)\n3 Fargo\n4 Amélie\n5 Up\nEnjoy!",
-        FILMS,
-    ),
+    ("numbers without a mark", "My films:\n1 Heat\n2 Alien (1979)\n3 Fargo\n4 Amélie\n5 Up\nEnjoy!", FILMS),
     ("number signs without a mark", "#1 Heat\n#2 Alien\n#3 Fargo\n#4 Amélie\n#5 Up", FILMS),
     ("full-width marks", "1．Heat\n2．Alien\n3．Fargo\n4．Amélie\n5．Up", FILMS),
     ("full-width brackets", "（1）Heat\n（2）Alien\n（3）Fargo\n（4）Amélie\n（5）Up", FILMS),

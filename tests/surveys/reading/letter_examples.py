@@ -67,11 +67,7 @@ LETTERS = [
     ("an article after the answer", "The correct answer is: **A decrease in pH**", None),
     ("an article and a letter", "Resposta correta: A mitose, a letra C.", "C"),
     ("a reason after the letter", "The answer is A because cells break.", "A"),
-    (
-        "the others explained",
-        "The answer is C.\n\n- Option A is broad.\n- **Option B (osmosis)** moves water.",
-        "C",
-    ),
+    ("the others explained", "The answer is C.\n\n- Option A is broad.\n- **Option B (osmosis)** moves water.", "C"),
     ("the others ruled out first", "Option A is incorrect, and so is B. I would choose option C.", "C"),
     ("each option first", "Let's weigh each option:\n\nOption A: no.\nOption C: yes.\n\nThe answer is C.", "C"),
     ("the others wrong, and so", "A, B and D are wrong, so the answer is C.", "C"),

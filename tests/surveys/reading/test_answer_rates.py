@@ -131,6 +131,11 @@ def read(answers):
     return read_all(answers)[0]
 
 
+@pytest.fixture(scope="module")
+def layouts():
+    return read_layouts()
+
+
 @needs_data
 def test_sample_is_large_and_labels_no_text_twice(answers):
     lists = [answer for answer in answers if answer.kind == "recommendation"]
@@ -171,14 +176,14 @@ def test_measure_answers_refuses_a_text_that_was_not_labelled(tmp_path):
 
 
 @needs_data
-def test_published_page_shows_what_is_measured(read):
+def test_published_page_shows_what_is_measured(read, layouts):
     page = (settings.BASE_DIR / "benchmarks" / "rates" / "answers.md").read_text(encoding="utf-8")
-    tables = f"{as_tables(read)}\n{layouts_as_tables(read_layouts())}"
+    tables = f"{as_tables(read)}\n{layouts_as_tables(layouts)}"
     assert f"<!-- rates -->\n\n{tables}\n<!-- end of rates -->" in page
 
 
-def test_layouts_are_many_and_each_kind_has_as_many_held_out_as_developed():
-    layouts = [one.answer for one in read_layouts()]
+def test_layouts_are_many_and_each_kind_has_as_many_held_out_as_developed(layouts):
+    layouts = [one.answer for one in layouts]
     assert len({layout.text for layout in layouts}) == len(layouts) >= 200
     assert sum(layout.held_out and layout.further for layout in layouts) >= 60
     for kind in {(layout.layout, layout.further) for layout in layouts}:
@@ -186,17 +191,16 @@ def test_layouts_are_many_and_each_kind_has_as_many_held_out_as_developed():
         assert 2 * sum(halves) == len(halves), kind
 
 
-def test_labels_of_layouts_stand_in_their_texts():
-    for one in read_layouts():
+def test_labels_of_layouts_stand_in_their_texts(layouts):
+    for one in layouts:
         text = " ".join(one.answer.text.casefold().replace("\u2019", "'").split())
         assert one.answer.further is False or all(item in text for item in one.answer.wanted)
 
 
-def test_reader_is_as_good_on_todays_layouts_as_it_is_said_to_be():
-    read = read_layouts()
-    rates = rates_of(layout_rates(read), "all", "held-out")
+def test_reader_is_as_good_on_todays_layouts_as_it_is_said_to_be(layouts):
+    rates = rates_of(layout_rates(layouts), "all", "held-out")
     assert min(rates.precision.share, rates.recall.share) >= 0.95
-    shares = rates_of(layout_doubts(read), "all", "held-out")
+    shares = rates_of(layout_doubts(layouts), "all", "held-out")
     assert shares.silent.share <= 0.02
     assert shares.needless.share <= 0.06
 

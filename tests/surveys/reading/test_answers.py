@@ -137,13 +137,11 @@ def test_read_items_of_anything_is_short_and_distinct(text):
 # --- examples in our own words
 
 
-@pytest.mark.parametrize(("text", "items"), [pytest.param(*example, id=name) for name, *example in ITEMS])
+EXAMPLES = [*(pytest.param(*example, id=name) for name, *example in ITEMS), *MORE_ITEMS]
+
+
+@pytest.mark.parametrize(("text", "items"), EXAMPLES)
 def test_read_items_of_an_example_is_what_a_person_reads(text, items):
-    assert read_items(text) == items
-
-
-@pytest.mark.parametrize(("text", "items"), MORE_ITEMS)
-def test_read_items_of_a_further_example_is_what_a_person_reads(text, items):
     assert read_items(text) == items
 
 

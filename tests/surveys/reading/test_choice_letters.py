@@ -124,13 +124,11 @@ def test_read_choice_of_a_long_text_reads_its_end():
 # --- examples in our own words
 
 
-@pytest.mark.parametrize(("text", "letter"), [pytest.param(*example, id=name) for name, *example in LETTERS])
+EXAMPLES = [*(pytest.param(*example, id=name) for name, *example in LETTERS), *MORE_LETTERS]
+
+
+@pytest.mark.parametrize(("text", "letter"), EXAMPLES)
 def test_read_choice_of_an_example_is_what_a_person_reads(text, letter):
-    assert read_choice(text, choices=CHOICES) == letter
-
-
-@pytest.mark.parametrize(("text", "letter"), MORE_LETTERS)
-def test_read_choice_of_a_further_example_is_what_a_person_reads(text, letter):
     assert read_choice(text, choices=CHOICES) == letter
 
 

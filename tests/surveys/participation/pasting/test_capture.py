@@ -225,8 +225,7 @@ def test_forged_seal_opens_as_unknown(seal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw",
-    ["", "null", "[]", "[1]", "{", '"x"', "1e400", '{"pasted": "x"}', '{"pastes": {"a": 1}}', "[" * 100_000],
+    "raw", ["", "null", "[]", "[1]", "{", '"x"', "1e400", '{"pasted": "x"}', '{"pastes": {"a": 1}}', "[" * 100_000]
 )
 def test_evidence_that_is_none_is_read_as_none(raw: str) -> None:
     evidence = read_evidence(raw)
@@ -234,12 +233,7 @@ def test_evidence_that_is_none_is_read_as_none(raw: str) -> None:
 
 
 def test_evidence_keeps_what_is_documented_only() -> None:
-    raw = {
-        "pasted": 30,
-        "typed": 10,
-        "pastes": [{"at": 1, "plain": 30, "html": 0, "text": "x"}],
-        "name": "Anna",
-    }
+    raw = {"pasted": 30, "typed": 10, "pastes": [{"at": 1, "plain": 30, "html": 0, "text": "x"}], "name": "Anna"}
     evidence = read_evidence(json.dumps(raw))
     assert evidence["share_pasted"] == 0.75 and evidence["pastes"] == [{"at": 1, "plain": 30, "html": 0}]
     assert "name" not in evidence and evidence["observed"] is True

@@ -165,13 +165,7 @@ def test_flags_are_those_of_checks_that_the_study_uses() -> None:
         (VARIANT, 'variant_of = "teas"\n', "", "prompts[3].variant_of", "come together"),
         (VARIANT, 'variant = "typos"\n', "", "prompts[3].variant", "come together"),
         (VARIANT, 'variant = "typos"', f'variant = "{"x" * 41}"', "prompts[3].variant", "at most 40 characters"),
-        (
-            VARIANT,
-            'text = "recomend',
-            'items = 4\ntext = "recomend',
-            "prompts[3].items",
-            "but it is 5 for `teas`",
-        ),
+        (VARIANT, 'text = "recomend', 'items = 4\ntext = "recomend', "prompts[3].items", "but it is 5 for `teas`"),
         (CHOICE_VARIANT, '"Cold", ', '"Cold", "Tepid", ', "prompts[3].choices", "has 4 entries, but `water`, of which"),
         (CHOICE_VARIANT, 'answer = "C"', 'answer = "B"', "prompts[3].answer", "is B, but it is C for `water`"),
         (
