@@ -110,6 +110,9 @@ def ask_step(corpus_id: int, name: str, settings: dict[str, Any], actor: str, wh
     except PeopleError as error:
         note_failure(corpus, name, str(error))
         return
+    except Exception as error:
+        note_failure(corpus, name, repr(error))
+        raise
     if run and run.state == Run.State.RUNNING:
         work_batches.delay() if run.batch else enqueue_lanes(run.pk)
 

@@ -49,6 +49,7 @@ def participants(request: HttpRequest) -> HttpResponse:
     wanted["who"] = who_or_main(wanted["who"])
     people = page_of(request, find_people(request.study, wanted, may(request, Role.RESEARCHER)), PAGE_SIZE)
     kinds = kinds_of_people(request.study)
+    labels = annotation_of(request.study)  # annotators give these; they paste nothing that could be flagged
     for person in people:
         person.may_be_opened = may_see_answers(request.role, person)
     return show(
@@ -61,11 +62,15 @@ def participants(request: HttpRequest) -> HttpResponse:
         has_people=any(kinds.values()),
         kinds=[(who, name, kinds[who]) for who, (name, _) in WHO.items()],
         states=Participant.State.choices,
-        labels=annotation_of(request.study),
+        labels=labels,
         nobody=say_nobody(request.study, kinds, wanted["who"]),
         cells=QuotaCell.objects.filter(study=request.study),
         checks=CHECK_NAMES.items(),
-        sorts=[(name, label) for name, (label, _) in SORTS.items()],
+        sorts=[
+            (name, label.replace("answers", "labels") if labels else label)
+            for name, (label, _) in SORTS.items()
+            if name != "flags" or not labels
+        ],
         query=address_without_page(request),
     )
 

@@ -14,6 +14,7 @@ from analysis.models import Attribute, Completion, Corpus, CorpusStep, CorpusUse
 from analysis.people.attributes import NewAttribute, keep_attributes
 from analysis.people.pages.reads import steps_of
 from analysis.people.pages.waiting import AskingRun, CorpusStanding, asking_runs, cost_of, next_step, what_waits
+from analysis.people.steps import note_waiting
 from analysis.runs import tasks
 from analysis.runs.asking.replies import read_replies
 from analysis.runs.lanes.runs import pause, run_inline
@@ -261,6 +262,14 @@ def test_next_step_leads_from_conversations_to_annotators(
         assert upcoming(corpus) == step
         people("corpus", step)
     assert upcoming(corpus) == "push" and waits(corpus) == []
+
+
+def test_a_fault_of_the_worker_is_noted_with_the_step(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    note_waiting(corpus, "extract", {}, "researcher")
+    monkeypatch.setattr(tasks, "order_asking", lambda *given: [][0])
+    with pytest.raises(IndexError):
+        tasks.ask_step(corpus.pk, "extract", {}, "researcher")
+    assert waits(corpus) == ["Extraction failed: IndexError('list index out of range')"]
 
 
 def test_next_step_leads_to_the_question_about_use_where_no_model_was_asked(corpus: Corpus) -> None:
