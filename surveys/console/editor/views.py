@@ -200,6 +200,7 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
     for card in (card for name in parts for part in parts[name] if part.name == "cells" for card in part.cards):
         places = next((each.raw for each in card.fields if each.key == "places" and type(each.raw) is int), 0)
         card.people, card.cost = (places * money.branches, money.cost(places)) if money else (0, "")
+    cards = [card for part in parts.get(here, ()) for card in part.cards]
     to_fix = {section.name: sum(fault.section == section.name for fault in faults) for section in sections}
     return page | {
         "turned_away": turned_away(raw),
@@ -209,6 +210,7 @@ def standing_of(copy: WorkingCopy, text: str, here: str) -> dict[str, Any]:
             for section in sections
         ],
         "parts_by_section": parts,
+        "in_section": [*parts.get(here, ()), *cards, *(each for card in cards for each in card.fields)],
         "faults": faults,
         "money": money,
     }
@@ -224,10 +226,7 @@ def standing(request: HttpRequest, copy: WorkingCopy, section: str) -> HttpRespo
     except writing.CannotWriteError:
         text = copy.text
     page = standing_of(copy, text, section)
-    parts = page["parts_by_section"].get(section, ())
-    cards = [card for part in parts for card in part.cards]
-    fields = [each for card in cards for each in card.fields]
-    page["faulty"] = [each for each in (*parts, *cards, *fields) if each.faults]
+    page["shown"] = request.POST.getlist("shown")  # where the page shows faults by now
     return render(request, "editor/_standing.html", page)
 
 

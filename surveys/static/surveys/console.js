@@ -5,17 +5,6 @@ document.querySelector("[data-focus]")?.focus();
 
 const kept = document.querySelector("[data-keep]"); // a form whose unsaved words are asked about before it is left
 for (const [what, ask] of [["input", (event) => event.preventDefault()], ["submit", null]]) kept?.addEventListener(what, () => { onbeforeunload = ask; });
-// What is typed in the editor is checked as it stands: faults move to their fields, and leave those that have none now.
-const checked = document.getElementById("standing")?.closest("form");
-checked?.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (detail.shouldSwap) for (const box of checked.querySelectorAll(".errors")) box.replaceChildren();
-});
-checked?.addEventListener("htmx:afterSettle", () => {
-  for (const field of checked.querySelectorAll(".field")) {
-    const isFaulty = field.classList.toggle("fault", Boolean(field.querySelector(".err")));
-    field.querySelector("[aria-describedby]")?.setAttribute("aria-invalid", isFaulty);
-  }
-});
 document.addEventListener("change", ({ target }) => { if (target.matches("[data-submit]")) target.form.requestSubmit(); });
 
 for (const button of document.querySelectorAll("[data-copy]")) {

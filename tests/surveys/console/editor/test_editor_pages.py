@@ -226,8 +226,10 @@ def test_what_is_typed_is_checked_where_it_stands(site: Client, owner: AbstractU
     page = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
     assert 'id="e-minutes" hx-swap-oob="true"' in page and page.count('class="errors"') == 1
     assert "1 to fix" in page.partition('id="sections"')[2] and "disabled" in page.partition('id="make"')[2]
-    form["minutes"] = "10"
+    assert 'name="shown" value="minutes"' in " ".join(page.split())
+    form |= {"minutes": "10", "shown": "minutes"}
     page = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
+    assert 'id="e-minutes" hx-swap-oob="true"' in page and 'class="err"' not in page and 'name="shown"' not in page
     assert "to fix" not in page.replace("Nothing is left to fix.", "") and "disabled" not in page
 
 
