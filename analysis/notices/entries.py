@@ -160,6 +160,7 @@ def study_stands(study: Study, counts: Counts) -> EntryStanding:
 def collect_stands(study: Study, counts: Counts) -> EntryStanding:
     is_live, step = study.state == Study.State.LIVE, None
     wanted, given, _ = counts.numbers.get("main", (0, 0, 0))  # labels of the main study
+    has_all = 0 < wanted == given
     if name := counts.asked.get(TeamRequest.What.PAY):
         words = "A payment waits for a second person"
         step = Advice(words, WAITS.format(name), "paying:board")
@@ -172,8 +173,8 @@ def collect_stands(study: Study, counts: Counts) -> EntryStanding:
         why = f"{words}. The set-up has the link and the codes."
         is_ready = is_live and (counts.number("labels") or not work_of(study))
         step = Advice("Give people the link", why, "console:setup") if is_ready else None
-    elif is_live and (0 < wanted == given or counts.filled == counts.places):
-        words = "Every label is there" if wanted == given > 0 else "All places are filled"
+    elif is_live and (has_all or counts.filled == counts.places):
+        words = "Every label is there" if has_all else "All places are filled"
         missing = wanted - given  # people may come again for them
         words += f", {plural(missing, 'label')} missing" if missing else ""
         step = None if missing else Advice("Close the study", f"{words}.", "console:change-state", ("close",))

@@ -376,6 +376,11 @@ class Pushing:
         return Slot.EITHER if is_odd_one else SIDES[number % 2]
 
 
+def has_items(study: Study, pilot: bool) -> bool:
+    """Whether there is work for annotators; the pilot has items of its own."""
+    return study.annotation_items.filter(purpose=AnnotationItem.Purpose.WORK, pilot=pilot).exists()
+
+
 # --- stages: one study after the other
 
 

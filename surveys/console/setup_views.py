@@ -11,8 +11,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from surveys.annotation.items import has_items
 from surveys.console.monitoring.people import CHECK_NAMES, DecisionError, start_preview
-from surveys.models import AnnotationItem, Study, StudyVersion, TeamRequest
+from surveys.models import Study, StudyVersion, TeamRequest
 from surveys.participation.steps import address, area_of
 from surveys.studies import keeping, lifecycle, second_person
 from surveys.studies.access import Role
@@ -264,10 +265,9 @@ def warnings_before(name: str, study: Study, definition: Definition) -> list[str
     """Warn before a launch or pilot of what nobody could take back."""
     if name not in ("launch", "pilot"):
         return []
-    items = study.annotation_items.filter(purpose=AnnotationItem.Purpose.WORK, pilot=name == "pilot")
     where = " for the pilot" if name == "pilot" else ""
     nothing = f"There are no items{where} yet: whoever comes finds nothing to judge. The page Items adds some."
-    found = [nothing] if definition.annotation and not items.exists() else []
+    found = [nothing] if definition.annotation and not has_items(study, name == "pilot") else []
     return found + (lifecycle.launch_warnings(definition) if name == "launch" else [])
 
 

@@ -16,6 +16,7 @@ from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.db import connection
 from django.utils import timezone
 
+from surveys.annotation.items import has_items
 from surveys.annotation.qualification import Verdict, decide_gate
 from surveys.models import AnnotationItem, AuditEvent, Participant, Place, Slot, Study, locks
 from surveys.participation.places import lease_minutes, release_expired
@@ -186,15 +187,9 @@ def why_not(study: Study) -> str:
     real = study.participants.filter(origin=Participant.Origin.PROLIFIC, pilot=False)
     if study.is_launched and real.exists():
         return "People take part in this study. Simulated ones would take their places."
-    if definition_of(study.current_id).annotation and not has_items(study):
+    if definition_of(study.current_id).annotation and not has_items(study, study.state == Study.State.PILOT):
         return "There are no items to annotate yet."
     return ""
-
-
-def has_items(study: Study) -> bool:
-    """Whether there is work for people who come now; the pilot has items of its own."""
-    items = AnnotationItem.objects.filter(study=study, pilot=study.state == Study.State.PILOT)
-    return items.filter(purpose=AnnotationItem.Purpose.WORK).exists()
 
 
 def rehearse(study: Study, people: int, seed: int, faults: bool, actor: str) -> None:

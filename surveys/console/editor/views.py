@@ -85,7 +85,7 @@ def edit(request: HttpRequest, copy: WorkingCopy, section: str = "about") -> Htt
     except (writing.CannotWriteError, StudyError) as fault:
         return section_page(request, copy, section, 422, unsaved=unsaved, problem=str(fault))
     if do == "make":
-        return made(request, copy, copy.revision)
+        return make_revision(request, copy, copy.revision)
     return redirect(f"{reverse('editor:edit', args=[copy.pk, section])}{anchor_after(do, text)}")
 
 
@@ -239,10 +239,10 @@ def edit_text(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
         posted = writing.plain(request.POST.get("text", ""))
         text = copy.text if posted == writing.plain(copy.text) else writing.with_ends_of(copy.text, posted)
         try:
-            is_made = request.POST.get("do") == "make"
-            is_newest = number_in(request) == copy.revision or (is_made and text == copy.text)
+            makes = request.POST.get("do") == "make"
+            is_newest = number_in(request) == copy.revision or (makes and text == copy.text)
             if is_newest and copies.save(copy, copy.revision, text):
-                return made(request, copy, copy.revision) if is_made else redirect("editor:text", copy.pk)
+                return make_revision(request, copy, copy.revision) if makes else redirect("editor:text", copy.pk)
             status = 409
         except StudyError as fault:
             status = 422
@@ -327,10 +327,10 @@ def edit_study(request: HttpRequest) -> HttpResponse:
 @copy_page(require_POST)
 def make(request: HttpRequest, copy: WorkingCopy) -> HttpResponse:
     """Make the study, or its next version."""
-    return made(request, copy, number_in(request))
+    return make_revision(request, copy, number_in(request))
 
 
-def made(request: HttpRequest, copy: WorkingCopy, revision: int) -> HttpResponse:
+def make_revision(request: HttpRequest, copy: WorkingCopy, revision: int) -> HttpResponse:
     amendment, against = request.POST.get("amendment", "").strip(), request.POST.get("against", "")
     if not copy.study and not may_make_studies(request.user):
         return render(request, "console/no_new_study.html", status=403)

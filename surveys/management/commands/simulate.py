@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 
 from django.core.management.base import CommandError
 
+from surveys.annotation.items import has_items
 from surveys.models import Study
 from surveys.simulation.browser import TurnedAway, Unreachable
-from surveys.simulation.run import NotSimulated, has_items, simulate
+from surveys.simulation.run import NotSimulated, simulate
 from surveys.studies.imports.actions import Action, Options, ProgressLine, Report, arg, flag, say
 from surveys.studies.lifecycle import definition_of
 from surveys.studies.wording import plural
@@ -70,7 +71,7 @@ def check(study: Study | None, options: dict) -> None:
         raise CommandError(f"There is no study {options['study']}. Load it first: manage.py load_study FILE.toml")
     if not study.is_open:
         raise CommandError(f"{study.slug} is {study.get_state_display().lower()}: nobody is let in. Launch it first.")
-    if definition_of(study.current_id).annotation and not has_items(study):
+    if definition_of(study.current_id).annotation and not has_items(study, study.state == Study.State.PILOT):
         raise CommandError(f"{study.slug} has no items to annotate. Import some first: manage.py import_items")
     if urlsplit(options["url"]).scheme != "http" or not urlsplit(options["url"]).hostname:
         raise CommandError(f"--url {options['url']} is not an address such as http://127.0.0.1:8000")
