@@ -133,10 +133,10 @@ class Money:
 
 
 def money_of(study: Mapping[str, Any]) -> Money | None:
-    """Costs by the readable part of a file; None if it does not name the pay."""
-    pay, work = study.get("pay", {}), study.get("annotation") or {}
-    if not {"amount", "currency"} <= pay.keys():
-        return None
+    """Costs by the readable part of a file; None if pay, minutes or places cannot be read."""
+    pay, work, minutes = study.get("pay", {}), study.get("annotation") or {}, study.get("minutes")
     branches = max(1, len(study["chatbots"]))
     places = sum(cell.get("places", 0) for cell in study["cells"]) or work.get("annotators", 0)
-    return Money(int(pay["amount"] * 100), pay["currency"], study.get("minutes", 0), places * branches, branches)
+    if not ({"amount", "currency"} <= pay.keys() and minutes and places):
+        return None
+    return Money(int(pay["amount"] * 100), pay["currency"], minutes, places * branches, branches)

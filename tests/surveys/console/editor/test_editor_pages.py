@@ -225,6 +225,7 @@ def test_what_is_typed_is_checked_where_it_stands(site: Client, owner: AbstractU
     form = as_posted(fields_of(copy.text)) | {"minutes": "soon"}
     page = site.post(reverse("editor:standing", args=[copy.pk, "about"]), form).content.decode()
     assert 'id="e-minutes" hx-swap-oob="true"' in page and page.count('class="errors"') == 1
+    assert "What it costs is shown when pay, minutes and places can be read." in page and "0 minutes" not in page
     assert "1 to fix" in page.partition('id="sections"')[2] and "disabled" in page.partition('id="make"')[2]
     assert 'name="shown" value="minutes"' in " ".join(page.split())
     form |= {"minutes": "10", "shown": "minutes"}
