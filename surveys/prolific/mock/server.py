@@ -1,4 +1,4 @@
-"""The mock Prolific as a server: `python -m surveys.prolific.mock.server --port 8095 --books FILE`."""
+"""A mock of Prolific, its books and the server: `python -m surveys.prolific.mock.server --port 8095 --books FILE`."""
 
 import argparse
 import json
